@@ -1,0 +1,47 @@
+"""Constrained clustering of sparse data with hidden Markov random fields.
+
+``import hmrf_fast`` is cheap on purpose: the public names below are loaded when they are first used, so that neither
+numba nor scikit-learn is imported, and nothing is compiled, before it is needed.
+
+Attributes
+----------
+HMRFKMeans : class
+    The estimator: k-means with must-link and cannot-link constraints and a learned distance.
+Constraints : class
+    Pairs, groups and partial labels as one validated object.
+datasets : module
+    Small bundled corpora.
+errors : module
+    Everything this library raises or warns with.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from hmrf_fast import datasets, errors
+    from hmrf_fast.constraints import Constraints
+    from hmrf_fast.hmrf_kmeans import HMRFKMeans
+
+__version__ = "0.1.0"
+
+__all__ = ["Constraints", "HMRFKMeans", "__version__", "datasets", "errors"]
+
+_HOME_OF_NAME = {"Constraints": "hmrf_fast.constraints", "HMRFKMeans": "hmrf_fast.hmrf_kmeans"}
+_MODULES = ("datasets", "errors")
+
+
+def __getattr__(name: str) -> Any:
+    if name in _MODULES:
+        return import_module(f"hmrf_fast.{name}")  # the import itself binds the attribute for the next time
+    if name in _HOME_OF_NAME:
+        value = getattr(import_module(_HOME_OF_NAME[name]), name)
+        globals()[name] = value
+        return value
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

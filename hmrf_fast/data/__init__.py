@@ -1,0 +1,1 @@
+"""The bundled corpora, read through :mod:`hmrf_fast.datasets`; ``README.md`` here states origin and licence."""

@@ -1,0 +1,164 @@
+"""The E-step: nearest centroids for free rows, block moves and sweeps for the rows that constraints touch."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from hmrf_fast.errors import InfeasibleError
+from hmrf_fast.feasibility import place
+from hmrf_fast.geometry import Geometry, Problem
+from hmrf_fast.kernels import pool
+from hmrf_fast.kernels.closure import block_partners, move_blocks, sweep_blocks
+from hmrf_fast.kernels.distances import assign_rows, distance_block, fill_table, table_shape
+from hmrf_fast.kernels.icm import block_moves, sweeps, violation_cost
+from hmrf_fast.kernels.types import ClusterTerms
+
+MAX_SWEEPS = 1000
+MAX_ROUNDS = 50
+BLOCK_CHUNK = 256
+
+
+def build_table(problem: Problem, clusters: ClusterTerms) -> np.ndarray:
+    """The term-major table that distance kernels read, in the precision of the data (double for squared Euclidean, whose
+    difference of large numbers needs it)."""
+    dtype = np.float64 if problem.metric.name == "sqeuclidean" else problem.corpus.values.dtype
+    table = np.zeros(table_shape(problem.n_clusters, problem.corpus.n_features, dtype), dtype)
+    fill_table(table, clusters.weighted)
+    return table
+
+
+def nearest_centroids(problem: Problem, geometry: Geometry, clusters: ClusterTerms, table: np.ndarray):
+    """labels (n,) int32 and distances (n,) float64 of the nearest centroid of every row; cost nnz * K."""
+    labels, nearest = np.empty(problem.n_rows, np.int32), np.empty(problem.n_rows)
+    problem.over_rows(
+        lambda first, last: assign_rows(
+            problem.corpus, geometry.rows, table, clusters.offset, clusters.cross, first, last, labels, nearest
+        ),
+        problem.n_clusters,
+    )
+    return labels, nearest
+
+
+def distances_of(problem: Problem, geometry: Geometry, clusters: ClusterTerms, table, rows: np.ndarray) -> np.ndarray:
+    """(r, K) distances of the given rows (int64) to all centroids."""
+    block = np.empty((rows.size, problem.n_clusters))
+    bounds = pool.even_chunks(rows.size, -(-rows.size // BLOCK_CHUNK))
+    mean_entries = problem.corpus.indices.size / max(problem.n_rows, 1) + 1
+    pool.run_chunks(
+        lambda first, last: distance_block(
+            problem.corpus, geometry.rows, table, clusters.offset, clusters.cross, rows, first, last, block
+        ),
+        bounds,
+        problem.n_threads,
+        rows.size * mean_entries * problem.n_clusters,
+    )
+    return block
+
+
+def assign(problem: Problem, geometry: Geometry, clusters: ClusterTerms, previous, seed: np.uint64, method: str):
+    """One E-step.
+
+    Parameters
+    ----------
+    previous : ndarray of shape (n,), int32, or None
+        Labels of the last iteration; constrained rows start from them, so that J cannot rise.
+    method : {"block_icm", "icm"}
+
+    Returns
+    -------
+    labels : ndarray of shape (n,), int32
+    nearest : ndarray of shape (n,), float64
+        Distance of every row to the centroid of its label.
+    """
+    table = build_table(problem, clusters)
+    labels, nearest = nearest_centroids(problem, geometry, clusters, table)
+    graph = problem.graph
+    if graph.rows.size:
+        block = distances_of(problem, geometry, clusters, table, graph.rows)
+        costs = node_costs(problem, block)
+        nodes = start_labels(problem, costs, previous, seed)
+        settle(problem, geometry, costs, nodes, seed, method)
+        labels[graph.rows] = nodes[graph.node_of_row]
+        nearest[graph.rows] = block[np.arange(graph.rows.size), labels[graph.rows]]
+    return labels, nearest
+
+
+def node_costs(problem: Problem, block: np.ndarray) -> np.ndarray:
+    """(u, K) summed weighted distances per node."""
+    graph = problem.graph
+    weighted = block * problem.sample_weight[graph.rows][:, None]
+    if graph.node_ptr.size - 1 == graph.rows.size:
+        return weighted[graph.node_rows]
+    return np.add.reduceat(weighted[graph.node_rows], graph.node_ptr[:-1], axis=0)
+
+
+def start_labels(problem: Problem, costs: np.ndarray, previous, seed: np.uint64) -> np.ndarray:
+    """Node labels to start from: the previous ones, or a feasible placement of hard cannot-links and nothing else."""
+    graph = problem.graph
+    if previous is not None:
+        nodes = previous[graph.rows[graph.node_rows[graph.node_ptr[:-1]]]].astype(np.int32)
+        if _feasible(graph, nodes):
+            return nodes
+    nodes = np.full(costs.shape[0], -1, np.int32)
+    if graph.hard_node.size:
+        place(graph, costs, nodes, seed)
+    return nodes
+
+
+def _feasible(graph, nodes: np.ndarray) -> bool:
+    owner = np.repeat(np.arange(nodes.size), np.diff(graph.hard_ptr))
+    return not np.any(nodes[owner] == nodes[graph.hard_node])
+
+
+def settle(problem: Problem, geometry: Geometry, costs: np.ndarray, nodes: np.ndarray, seed, method: str) -> None:
+    """Move nodes (INOUT labels (u,)) until no single node and, for block_icm, no must-link component wants to move.
+
+    Plain sweeps come first, so block moves only ever improve on what they reach.
+    """
+    graph, prices = problem.graph, geometry.pair_cost
+    movable = (graph.node_block < 0).astype(np.uint8)  # the nodes of implicit blocks are moved by their own kernels
+    shared = (problem.corpus, geometry.pairs, geometry.weights, geometry.phi_max, costs, graph, prices, nodes)
+    scratch = _scratch(problem)
+    for round_number in range(MAX_ROUNDS):
+        round_seed = seed + np.uint64(MAX_ROUNDS * round_number)
+        for sweep in range(MAX_ROUNDS):
+            sweeps(costs, graph, prices, nodes, movable, round_seed + np.uint64(sweep), MAX_SWEEPS)
+            if not scratch or sweep_blocks(*shared, round_seed + np.uint64(sweep), *scratch) == 0:
+                break
+        if method == "icm":
+            break
+        moves = block_moves(costs, graph, prices, nodes, movable, round_seed)
+        if scratch:
+            moves += move_blocks(*shared, *scratch)
+        if moves == 0:
+            break
+    if np.any(nodes < 0):
+        raise InfeasibleError("a constrained row found no label that its hard cannot-links allow")
+
+
+def _scratch(problem: Problem) -> tuple[np.ndarray, ...]:
+    """Two zero tables (d, K) for the sums of implicit blocks, if there are any."""
+    if problem.graph.block_ptr.size <= 1:
+        return ()
+    return tuple(np.zeros((problem.corpus.n_features, problem.n_clusters)) for _ in range(2))
+
+
+def violations(problem: Problem, geometry: Geometry, labels: np.ndarray):
+    """Summed price of violated constraints, with the per-row sums of implicit ones that gradients need.
+
+    Returns (cost, count (r,), phi_sum (r,), cannot_weight): see ``kernels.closure.block_partners``.
+    """
+    graph = problem.graph
+    if graph.rows.size == 0:
+        return 0.0, None, None, 0.0
+    row_labels = labels[graph.rows]
+    cost = violation_cost(graph, geometry.pair_cost, row_labels)
+    scratch = _scratch(problem)
+    if not scratch:
+        return cost, None, None, 0.0
+    nodes = row_labels[graph.node_rows[graph.node_ptr[:-1]]]
+    count, phi_sum, cannot = np.empty(graph.rows.size), np.empty(graph.rows.size), np.zeros(1)
+    cost += block_partners(
+        problem.corpus, geometry.pairs, geometry.weights, geometry.phi_max, graph, nodes, *scratch, count, phi_sum, cannot
+    )
+    return cost, count, phi_sum, float(cannot[0])

@@ -1,0 +1,201 @@
+"""The one EM loop: E-step, centroids, feature weights, with J after every sub-step (KDD 2004, figure 2)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from hmrf_fast.e_step import assign, violations
+from hmrf_fast.geometry import Geometry, Problem, measure
+from hmrf_fast.kernels.metrics import data_cost
+from hmrf_fast.kernels.rng import mix
+from hmrf_fast.kernels.types import ClusterTerms
+from hmrf_fast.m_step import SumTable, statistics, sum_rows, update_sums
+from hmrf_fast.relocation import refill
+from hmrf_fast.weight_step import Prior, learn, own_costs, prior_cost
+
+QUIET_ITERATIONS = 3  # with moving weights, labels must rest this long before the fit counts as converged
+
+
+class Options(NamedTuple):
+    """What the loop needs to know besides the problem."""
+
+    max_iter: int = 100
+    tol: float = 1e-4
+    e_step: str = "block_icm"
+    learn_weights: bool = False
+    prior: Prior = Prior("none", 0.0)
+    learning_rate: float = 0.0
+    smoothing: tuple[float, float] = (0.0, 0.0)  # first and smallest value; halved in between
+    callback: Callable[[dict[str, Any]], None] | None = None
+
+
+class Start(NamedTuple):
+    """Where a fit begins: centroids (K, d), and labels (n,) int32 if a start comes with them."""
+
+    centers: np.ndarray
+    labels: np.ndarray | None = None
+
+
+class EMResult(NamedTuple):
+    """A finished run; labels are the E-step's answer to the centroids."""
+
+    labels: np.ndarray
+    centers: np.ndarray
+    weights: np.ndarray
+    alpha: float
+    objective: float
+    history: list[float]
+    steps: list[str]
+    n_iter: int
+    converged: bool
+    n_empty: int
+
+
+def run(problem: Problem, start: Start, options: Options, seed: int, geometry: Geometry | None = None) -> EMResult:
+    """Iterate until labels and J rest, or ``max_iter``; labels, centroids and J agree at the end."""
+    loop = _Loop(problem, options, seed, geometry or measure(problem, np.ones(problem.corpus.n_features)))
+    return loop.run(start)
+
+
+def best_of(results: list[EMResult]) -> EMResult:
+    """The lowest objective; of results that are equal up to rounding the first, so that rounding never chooses."""
+    lowest = min(result.objective for result in results)
+    return next(result for result in results if result.objective <= lowest + 1e-9 * abs(lowest))
+
+
+class _Loop:
+    """State of one run. Sub-steps are methods so that each reads as one line of the algorithm."""
+
+    def __init__(self, problem: Problem, options: Options, seed: int, geometry: Geometry):
+        self.problem, self.options, self.seed = problem, options, np.uint64(seed)
+        self.geometry = geometry
+        self.alpha = options.smoothing[0] if problem.metric.smoothed else 0.0
+        self.labels: np.ndarray | None = None
+        self.nearest = np.zeros(problem.n_rows)
+        self.sums: SumTable | None = None
+        self.history: list[float] = []
+        self.steps: list[str] = []
+        self.rate = options.learning_rate
+
+    def run(self, start: Start) -> EMResult:
+        self.centers = self.problem.metric.admissible(start.centers, self.alpha)
+        self.clusters = self._cluster_terms()
+        self.labels = start.labels
+        quiet, converged, iteration = 0, False, 0
+        for iteration in range(1, self.options.max_iter + 1):
+            before = self.history[-1] if self.history else np.inf
+            changed = self.expect(iteration)
+            annealing = self.problem.metric.smoothed and self.alpha > self.options.smoothing[1]
+            quiet = 0 if changed else quiet + 1
+            settled = quiet >= (QUIET_ITERATIONS if self.options.learn_weights else 1) and not annealing
+            if settled and self._rests(before):
+                converged = True
+                break
+            self.maximize_centers()
+            if self.options.learn_weights:
+                self.maximize_weights()
+            self._notify(iteration, changed)
+        else:
+            self.expect(iteration + 1)  # centroids moved after the last E-step: let the labels answer them
+        return self._finish(iteration, converged)
+
+    def expect(self, iteration: int) -> int:
+        """E-step; returns the number of rows whose label changed."""
+        previous = self.labels
+        seed = mix(self.seed, np.uint64(iteration))
+        labels, self.nearest = assign(
+            self.problem, self.geometry, self.clusters, previous, seed, self.options.e_step
+        )
+        self.labels = labels
+        self._sum()
+        self._record("E")
+        self._refill()
+        return self.problem.n_rows if previous is None else int(np.count_nonzero(previous != self.labels))
+
+    def maximize_centers(self) -> None:
+        """M-step (A), and the next stage of the smoothing schedule."""
+        if self.problem.metric.smoothed:
+            self.alpha = max(0.5 * self.alpha, self.options.smoothing[1])
+        statistic = statistics(self.problem, self.geometry, self.sums)
+        centers = self.problem.metric.centers(statistic, self.geometry.weights, self.alpha)
+        empty = statistic.mass == 0
+        centers[empty] = self.centers[empty]  # a cluster that could not be refilled keeps its place
+        self.centers = centers
+        self.clusters = self._cluster_terms()
+        self._record("M")
+
+    def maximize_weights(self) -> None:
+        """M-step (B)."""
+        statistic = statistics(self.problem, self.geometry, self.sums)
+        geometry, self.clusters, objective = learn(
+            self.problem, self.geometry, self.centers, self.clusters, statistic, self.labels, self.alpha,
+            self.options.prior, self.rate, self._objective_under,
+        )  # fmt: skip
+        if geometry is not self.geometry:
+            self.geometry, self.sums = geometry, None
+        self.rate *= 0.9
+        self.history.append(objective)
+        self.steps.append("W")
+
+    def _refill(self) -> None:
+        """Fill emptied clusters; labels, sums and centroids change together, so that J stays the objective of all three."""
+        labels, filled = refill(self.problem, self.geometry, self.labels, self.nearest)
+        if filled.size == 0:
+            return
+        self.labels = labels
+        self._sum()
+        statistic = statistics(self.problem, self.geometry, self.sums)
+        fresh = self.problem.metric.centers(statistic, self.geometry.weights, self.alpha)
+        self.centers = self.centers.copy()
+        self.centers[filled] = fresh[filled]
+        self.clusters = self._cluster_terms()
+        self._record("refill")
+
+    def _cluster_terms(self) -> ClusterTerms:
+        return self.problem.metric.cluster_terms(self.centers, self.geometry.weights, self.alpha)
+
+    def _sum(self) -> None:
+        if self.sums is None:
+            self.sums = sum_rows(self.problem, self.geometry, self.labels)
+        else:
+            self.sums = update_sums(self.problem, self.geometry, self.sums, self.labels)
+
+    def _objective_under(self, geometry: Geometry, clusters: ClusterTerms) -> float:
+        if self.problem.metric.directional:
+            data = float(self.problem.sample_weight @ own_costs(self.problem, geometry, clusters, self.labels))
+        else:
+            statistic = statistics(self.problem, geometry, self.sums)
+            data = data_cost(geometry.base, self.problem.metric.pull, statistic, clusters)
+        return self._add_rest(data, geometry)
+
+    def _add_rest(self, data: float, geometry: Geometry) -> float:
+        return data + violations(self.problem, geometry, self.labels)[0] + prior_cost(self.options.prior, geometry.weights)
+
+    def _record(self, step: str) -> None:
+        statistic = statistics(self.problem, self.geometry, self.sums)
+        data = data_cost(self.geometry.base, self.problem.metric.pull, statistic, self.clusters)
+        self.history.append(self._add_rest(data, self.geometry))
+        self.steps.append(step)
+
+    def _rests(self, before: float) -> bool:
+        now = self.history[-1]
+        return now == before or abs(before - now) <= self.options.tol * abs(now)
+
+    def _notify(self, iteration: int, changed: int) -> None:
+        if self.options.callback is not None:
+            self.options.callback({"iteration": iteration, "objective": self.history[-1], "changed": changed})
+
+    def _finish(self, iteration: int, converged: bool) -> EMResult:
+        """If the last E-step had to refill a cluster, its labels no longer answer the centroids: repeat it."""
+        for extra in range(self.problem.n_clusters):
+            if self.steps[-1] != "refill":
+                break
+            self.expect(iteration + 2 + extra)
+        n_empty = int(np.sum(np.bincount(self.labels, minlength=self.problem.n_clusters) == 0))
+        return EMResult(
+            self.labels, self.centers, self.geometry.weights, self.alpha, self.history[-1], self.history, self.steps,
+            iteration, converged, n_empty,
+        )  # fmt: skip

@@ -1,0 +1,114 @@
+"""User input -> checked arrays. The only file that may import scikit-learn's private helpers."""
+
+from __future__ import annotations
+
+import numbers
+
+import numpy as np
+import scipy.sparse as sp
+from sklearn.utils import check_random_state
+from sklearn.utils.validation import _check_sample_weight, check_array, validate_data
+
+from hmrf_fast.errors import InputError
+from hmrf_fast.kernels.types import Corpus
+
+
+def check_matrix(estimator, X, *, reset: bool, dtype=None, copy: bool = True) -> sp.csr_matrix:
+    """Any sparse or dense (n, d) input as canonical CSR: sorted indices, no duplicates, no stored zeros, finite values.
+
+    The caller's buffers are never changed (with ``copy=False`` a non-canonical CSR input is put in order in place).
+    """
+    kinds = [np.float64, np.float32] if dtype is None else np.dtype(dtype)
+    checked = validate_data(
+        estimator, X, reset=reset, accept_sparse="csr", dtype=kinds, ensure_all_finite=False, accept_large_sparse=True
+    )
+    matrix = sp.csr_matrix(checked, copy=False)
+    _refuse_non_finite(matrix)
+    canonical = matrix.has_canonical_format and (matrix.nnz == 0 or np.all(matrix.data[: matrix.nnz] != 0))
+    if not canonical:
+        if copy and sp.issparse(X) and np.shares_memory(matrix.data, getattr(X, "data", np.empty(0))):
+            matrix = matrix.copy()
+        matrix.sum_duplicates()
+        matrix.eliminate_zeros()
+    return matrix
+
+
+def _refuse_non_finite(matrix: sp.csr_matrix) -> None:
+    bad = np.flatnonzero(~np.isfinite(matrix.data))
+    if bad.size:
+        row, column = _position(matrix, bad[0])
+        kind = "NaN" if np.isnan(matrix.data[bad[0]]) else "infinity (inf)"
+        raise InputError(f"Input X contains {kind} at row {row}, column {column}; {bad.size} such values in all")
+
+
+def refuse_negative(matrix: sp.csr_matrix, metric: str, whose: str) -> None:
+    """I-divergence compares distributions: raise for the first negative value."""
+    bad = np.flatnonzero(matrix.data < 0)
+    if bad.size:
+        row, column = _position(matrix, bad[0])
+        raise InputError(
+            f"Negative values in data passed to {whose}: X[{row}, {column}] = {matrix.data[bad[0]]:g}; "
+            f"metric={metric!r} needs non-negative values"
+        )
+
+
+def _position(matrix: sp.csr_matrix, entry: int) -> tuple[int, int]:
+    return int(np.searchsorted(matrix.indptr, entry, side="right")) - 1, int(matrix.indices[entry])
+
+
+def as_corpus(matrix: sp.csr_matrix) -> Corpus:
+    """The matrix as the kernels' tuple: int64 row pointers, int32 columns; values and columns are not copied."""
+    return Corpus(
+        matrix.indptr.astype(np.int64, copy=False),
+        matrix.indices.astype(np.int32, copy=False),
+        matrix.data,
+        int(matrix.shape[1]),
+    )
+
+
+def check_sample_weight(sample_weight, matrix: sp.csr_matrix) -> np.ndarray:
+    """(n,) float64, non-negative, not all zero."""
+    weight = _check_sample_weight(sample_weight, matrix, dtype=np.float64)
+    bad = np.flatnonzero(~(weight >= 0) | ~np.isfinite(weight))
+    if bad.size:
+        raise InputError(f"sample_weight[{bad[0]}] = {weight[bad[0]]:g}: weights must be finite and not negative")
+    if not weight.any():
+        raise InputError(f"all {weight.size} sample weights are zero: nothing to cluster")
+    return weight
+
+
+def check_centers(init, n_clusters: int, n_features: int) -> np.ndarray:
+    """User-given first centroids as (K, d) float64."""
+    centers = check_array(init, accept_sparse="csr", dtype=np.float64, copy=True)
+    centers = centers.toarray() if sp.issparse(centers) else centers
+    if centers.shape != (n_clusters, n_features):
+        raise InputError(
+            f"The shape of the initial centers {centers.shape} does not match n_clusters={n_clusters} and "
+            f"{n_features} features of the data"
+        )
+    return centers
+
+
+def draw_seed(random_state) -> int:
+    """One 64-bit seed from None, an int, a RandomState or a Generator; the kernels' own streams follow from it."""
+    if isinstance(random_state, np.random.Generator):
+        return int(random_state.integers(0, 2**63))
+    generator = check_random_state(random_state)
+    return int(generator.randint(0, 2**31 - 1, dtype=np.int64)) << 31 | int(generator.randint(0, 2**31 - 1, dtype=np.int64))
+
+
+def check_number(name: str, value, kind, low, high=np.inf, *, open_low: bool = False) -> None:
+    """Refuse a parameter that is not a number of the kind within bounds, naming it, the value and the bounds."""
+    words = "an integer" if kind is numbers.Integral else "a number"
+    good = isinstance(value, kind) and not isinstance(value, (bool, np.bool_))
+    if not good:
+        raise InputError(f"{name} must be {words}, got {value!r}")
+    if not (low < value if open_low else low <= value) or not value <= high:
+        bound = f"{'above' if open_low else 'at least'} {low:g}" + (f" and at most {high:g}" if np.isfinite(high) else "")
+        raise InputError(f"{name} must be {bound}, got {value!r}")
+
+
+def check_choice(name: str, value, choices) -> None:
+    """Refuse a parameter that is not one of the named choices."""
+    if value not in choices:
+        raise InputError(f"{name} must be one of {', '.join(map(repr, choices))}, got {value!r}")

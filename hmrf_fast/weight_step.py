@@ -1,0 +1,203 @@
+"""The M-step's second half: feature weights that lower the objective, with the centroids held fixed."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from hmrf_fast.e_step import violations
+from hmrf_fast.geometry import Geometry, Problem, measure
+from hmrf_fast.kernels.closure import add_block_products
+from hmrf_fast.kernels.distances import own_distances
+from hmrf_fast.kernels.metrics import LN2, NONE
+from hmrf_fast.kernels.moments import scatter_rows
+from hmrf_fast.kernels.pairs import add_pair_products
+from hmrf_fast.kernels.types import ClusterTerms, Sums
+
+FLOOR = 1e-3  # smallest weight of a directional metric, relative to the mean weight 1
+HALVINGS = 8
+NOISE = 1e-12  # summed deviations below this share of a feature's mass are rounding, not information
+
+
+class Prior(NamedTuple):
+    """The term -log p(a) of the objective."""
+
+    kind: str  # "none", "rayleigh" or "log_det"
+    strength: float
+
+
+def prior_cost(prior: Prior, weights: np.ndarray) -> float:
+    """-r log p(a): Rayleigh with mode 1, or -r ln det A (Bilenko, Basu and Mooney 2004); zero at all weights 1 up to a constant."""
+    if prior.kind == "rayleigh":
+        return float(prior.strength * np.sum(0.5 * weights**2 - np.log(weights)))
+    if prior.kind == "log_det":
+        return float(-prior.strength * np.sum(np.log(weights)))
+    return 0.0
+
+
+def own_costs(problem: Problem, geometry: Geometry, clusters: ClusterTerms, labels: np.ndarray) -> np.ndarray:
+    """(n,) distance of every row to the centroid of its label, in double precision; cost nnz."""
+    own = np.empty(problem.n_rows)
+    problem.over_rows(
+        lambda first, last: own_distances(
+            problem.corpus, geometry.rows, clusters.weighted, clusters.offset, clusters.cross, labels, first, last, own
+        ),
+        4.0,
+    )
+    return own
+
+
+def gradient(problem: Problem, geometry: Geometry, centers, clusters, sums: Sums, labels, alpha: float) -> np.ndarray:
+    """dJ/da (d,) with the centroids held fixed, without the prior; cost nnz plus K d plus violated pairs.
+
+    Source: KDD 2004, eqs. 18-20, corrected: cosine's is the gradient of the distance, and pairs use that of phi.
+    """
+    metric = problem.metric
+    strength, cross, cannot = _pair_strengths(problem, geometry, labels)
+    entropy, agreement = NONE, np.zeros(problem.n_clusters)
+    if metric.entropic:
+        entropy = problem.sample_weight
+    elif metric.directional:
+        own = problem.sample_weight * (1.0 - own_costs(problem, geometry, clusters, labels))
+        agreement = np.bincount(labels, own, problem.n_clusters)
+        strength = strength + own
+    else:
+        strength = strength + problem.sample_weight
+    square, linear = metric.row_coefficients(strength, geometry.rows)
+    if entropy.size:
+        entropy = entropy * problem.unit
+    parts = _scatter(problem, square, linear, entropy)
+    result = parts.sum(0) + metric.centroid_gradient(centers, sums, agreement, alpha)
+    if metric.centred:
+        result += square @ geometry.rows.shift**2
+    result += _pair_products(problem, geometry, cross)
+    _add_blocks(problem, geometry, labels, result)
+    if geometry.phi_max_gradient.size:
+        result += cannot * geometry.phi_max_gradient
+    return result
+
+
+def _scatter(problem: Problem, square, linear, entropy) -> np.ndarray:
+    """Row terms per fixed chunk, to be added in chunk order; the grid does not depend on the number of threads."""
+    chunks = problem.row_bounds[np.unique(np.linspace(0, problem.row_bounds.size - 1, 9).astype(int))]
+    parts = np.zeros((chunks.size - 1, problem.corpus.n_features))
+
+    def task(first, last):
+        scatter_rows(
+            problem.corpus, square, linear, entropy, problem.unit, first, last, parts[np.searchsorted(chunks, first)]
+        )
+
+    _run(problem, task, chunks)
+    return parts
+
+
+def _run(problem: Problem, task, bounds) -> None:
+    from hmrf_fast.kernels import pool
+
+    pool.run_chunks(task, bounds, problem.n_threads, problem.corpus.indices.size * 2.0)
+
+
+def _pair_strengths(problem: Problem, geometry: Geometry, labels):
+    """Per row: how strongly violated pairs weigh in the gradient; per pair: the factor of its product; summed cannot weights."""
+    graph, metric = problem.graph, problem.metric
+    strength = np.zeros(problem.n_rows)
+    if graph.rows.size == 0 or problem.potts:
+        return strength, None, 0.0
+    row_labels = labels[graph.rows]
+    same = row_labels[graph.pair_first] == row_labels[graph.pair_second]
+    violated = same != (graph.pair_kind > 0)
+    signed = np.where(violated, graph.pair_weight * graph.pair_kind, 0.0)
+    cannot = -float(signed[graph.pair_kind < 0].sum())
+    share = signed * (1.0 - geometry.phi) if metric.directional else signed * (LN2 if metric.entropic else 1.0)
+    touched = np.zeros(graph.rows.size)
+    for ends in (graph.pair_first, graph.pair_second):
+        touched += np.bincount(ends, share, graph.rows.size)
+    first, second = graph.rows[graph.pair_first], graph.rows[graph.pair_second]
+    cross = -geometry.pairs.degree * signed * geometry.pairs.factor[first] * geometry.pairs.factor[second]
+    _, count, phi_sum, implicit_cannot = violations(problem, geometry, labels)
+    if count is not None:
+        touched += count - phi_sum if metric.directional else count
+    strength[graph.rows] = touched
+    return strength, cross, cannot + implicit_cannot
+
+
+def _pair_products(problem: Problem, geometry: Geometry, cross) -> np.ndarray:
+    result = np.zeros(problem.corpus.n_features)
+    if cross is None or not cross.any():
+        return result
+    graph = problem.graph
+    first, second = graph.rows[graph.pair_first], graph.rows[graph.pair_second]
+    lean = geometry.pairs.lean
+    add_pair_products(
+        problem.corpus, problem.unit, problem.metric.entropic, lean, first, second, cross, 0, cross.size, result
+    )
+    if lean.size:
+        result += np.sum(cross * lean[first] * lean[second])
+    return result
+
+
+def _add_blocks(problem: Problem, geometry: Geometry, labels, result) -> None:
+    graph = problem.graph
+    if problem.potts or graph.block_ptr.size <= 1:
+        return
+    nodes = labels[graph.rows[graph.node_rows[graph.node_ptr[:-1]]]]
+    scratch = [np.zeros((problem.corpus.n_features, problem.n_clusters)) for _ in range(2)]
+    add_block_products(problem.corpus, geometry.pairs, graph, nodes, *scratch, result)
+
+
+def closed_form(prior: Prior, slope: np.ndarray, weights: np.ndarray, mass: np.ndarray) -> np.ndarray:
+    """The minimiser of <a, slope> + prior, for objectives that are linear in a.
+
+    Rayleigh with mode 1: a = 2r / (G + sqrt(G^2 + 4 r^2)), written for either sign of G without cancellation. Log-determinant:
+    a = r / S; a feature whose summed deviations are not positive keeps its weight. ``mass`` is the scale of S's terms.
+    """
+    r = prior.strength
+    if prior.kind == "rayleigh":
+        root = np.sqrt(slope**2 + 4.0 * r * r)
+        return np.where(slope >= 0, 2.0 * r / (slope + root), (root - slope) / (2.0 * r))
+    usable = slope > NOISE * mass
+    return np.where(usable, r / np.where(usable, slope, 1.0), weights)
+
+
+def descend(weights: np.ndarray, slope: np.ndarray, step: float) -> np.ndarray:
+    """One gradient step of a directional metric, clipped at the floor and rescaled to mean 1, which J does not notice."""
+    moved = np.maximum(weights - step * slope, FLOOR)
+    return moved / moved.mean()
+
+
+def learn(problem, geometry, centers, clusters, sums, labels, alpha, prior: Prior, step: float, objective):
+    """New geometry, cluster terms and J after one weight step; the old ones if no step lowers J.
+
+    ``objective(geometry, clusters)`` gives J of the labels under other weights; ``step`` is the step size for directional
+    metrics, halved up to eight times while J rises.
+    """
+    before = objective(geometry, clusters)
+    slope = gradient(problem, geometry, centers, clusters, sums, labels, alpha)
+    if not problem.metric.directional:
+        mass = sums.mass.sum() * np.maximum(np.abs(centers).max(0) ** 2, np.finfo(float).tiny)
+        candidates = [closed_form(prior, slope, geometry.weights, mass)]
+    else:
+        if prior.kind == "rayleigh":
+            slope = slope + prior.strength * (geometry.weights - 1.0 / geometry.weights)
+        candidates = (descend(geometry.weights, slope, step / 2**k) for k in range(HALVINGS))
+    for weights in candidates:
+        new_geometry = measure(problem, weights)
+        new_clusters = problem.metric.cluster_terms(centers, weights, alpha)
+        after = objective(new_geometry, new_clusters)
+        if after <= before:
+            return new_geometry, new_clusters, after
+    return geometry, clusters, before
+
+
+def choose_prior(problem: Problem, strength: float | None) -> Prior:
+    """The prior that makes weight learning well posed: none for directional metrics unless asked for, log-determinant for squared
+    Euclidean, Rayleigh for I-divergence with a strength on the scale of a feature's mean cost."""
+    total = float(problem.sample_weight.sum())
+    if strength is not None:
+        return Prior("rayleigh", strength * total)
+    if problem.metric.directional:
+        return Prior("none", 0.0)
+    if problem.metric.entropic:
+        return Prior("rayleigh", total / problem.corpus.n_features)
+    return Prior("log_det", total)

@@ -1,0 +1,77 @@
+"""The one decorator behind every kernel: numba's options, the cache and its stamp.
+
+numba decides whether machine code on disk is stale by looking at the file of the kernel that was called, not at the
+files of the kernels it calls. A digest of all kernel sources is therefore made part of every kernel's name: editing any
+of them gives new names, hence new cache entries.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import warnings
+from pathlib import Path
+
+import numba
+from numba.core.caching import FunctionCache
+
+from hmrf_fast.kernels.notices import CacheWarning
+
+JIT_DISABLED = bool(numba.config.DISABLE_JIT)
+
+
+def _source_stamp() -> str:
+    digest = hashlib.sha256()
+    for path in sorted(Path(__file__).parent.glob("*.py")):
+        digest.update(path.name.encode())
+        digest.update(path.read_bytes())
+    digest.update(f"boundscheck={numba.config.BOUNDSCHECK}".encode())
+    return digest.hexdigest()[:12]
+
+
+STAMP = _source_stamp()
+_warned = False
+
+
+def _warn_once(reason: object) -> None:
+    global _warned
+    if not _warned:
+        _warned = True
+        warnings.warn(
+            f"compiled kernels cannot be cached on disk ({reason}); they are compiled in memory in every process. "
+            "Set the environment variable NUMBA_CACHE_DIR to a writable folder.",
+            CacheWarning,
+            stacklevel=2,
+        )
+
+
+class _ForgivingCache(FunctionCache):
+    """A function cache whose failures cost time, never a fit: full disks, torn files and missing rights are survived."""
+
+    def load_overload(self, sig, target_context):
+        try:
+            return super().load_overload(sig, target_context)
+        except Exception:  # a torn or foreign cache file can raise anything while it is read; compiling anew is always right
+            return None
+
+    def save_overload(self, sig, data):
+        try:
+            super().save_overload(sig, data)
+        except OSError as error:
+            _warn_once(error)
+
+
+def kernel(function):
+    """Compile ``function`` lazily, without the interpreter lock, and keep the machine code on disk where possible.
+
+    Only contraction of a multiplication and an addition is allowed to the compiler: it never changes results between
+    calls or thread counts, while flags that assume away NaN or infinity would.
+    """
+    function.__qualname__ = f"{function.__qualname__}-{STAMP}"
+    dispatcher = numba.njit(nogil=True, error_model="numpy", fastmath={"contract"})(function)
+    if JIT_DISABLED:
+        return dispatcher
+    try:
+        dispatcher._cache = _ForgivingCache(function)
+    except (RuntimeError, OSError) as error:
+        _warn_once(error)
+    return dispatcher

@@ -1,0 +1,71 @@
+"""Distances between the two rows of a pair, and what they add to the gradient of the feature weights.
+
+For every metric the scaling function is phi(i, j) = centre_i + centre_j - degree * factor_i factor_j (overlap + lean_i
+counter_j + counter_i lean_j), where the overlap runs over the features both rows have: a x y for the bilinear metrics, a (x ln(x/(x+y))
++ y ln(y/(x+y))) of the normalised rows for I-divergence. One merge of two sorted rows is all a pair costs.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from hmrf_fast.kernels._jit import kernel
+
+
+@kernel
+def pair_distances(corpus, terms, unit, weights, entropic, first_rows, second_rows, first, last, phi):
+    """phi[first:last] OUT for the row pairs (first_rows, second_rows); cost: non-zeros of both rows per pair.
+
+    IN terms: PairTerms; unit (n,) float64 row normaliser; weights (d,) float64; entropic: I-divergence's overlap.
+    """
+    for pair in range(first, last):
+        i, j = first_rows[pair], second_rows[pair]
+        left, left_end = corpus.indptr[i], corpus.indptr[i + 1]
+        right, right_end = corpus.indptr[j], corpus.indptr[j + 1]
+        overlap = 0.0
+        while left < left_end and right < right_end:
+            a, b = corpus.indices[left], corpus.indices[right]
+            if a == b:
+                x, y = np.float64(corpus.values[left]), np.float64(corpus.values[right])
+                overlap += weights[a] * _overlap(x, y, unit[i], unit[j], entropic)
+            left += a <= b
+            right += b <= a
+        if terms.lean.size > 0:
+            overlap += terms.lean[i] * terms.counter[j] + terms.counter[i] * terms.lean[j]
+        phi[pair] = terms.centre[i] + terms.centre[j] - terms.degree * terms.factor[i] * terms.factor[j] * overlap
+
+
+@kernel
+def _overlap(x, y, unit_x, unit_y, entropic):
+    if not entropic:
+        return x * y
+    x *= unit_x
+    y *= unit_y
+    return x * np.log(x / (x + y)) + y * np.log(y / (x + y))
+
+
+@kernel
+def add_pair_products(corpus, unit, entropic, lean, first_rows, second_rows, strength, first, last, gradient):
+    """gradient (d,) INOUT += strength[pair] * overlap, feature by feature without the weights.
+
+    With a lean (Pearson) also strength * (x lean_j + y lean_i) on each row's own features; its constant part
+    lean_i lean_j is the caller's. Cost: non-zeros of both rows per pair with a strength.
+    """
+    for pair in range(first, last):
+        if strength[pair] == 0.0:
+            continue
+        i, j = first_rows[pair], second_rows[pair]
+        left, left_end = corpus.indptr[i], corpus.indptr[i + 1]
+        right, right_end = corpus.indptr[j], corpus.indptr[j + 1]
+        while left < left_end and right < right_end:
+            a, b = corpus.indices[left], corpus.indices[right]
+            if a == b:
+                x, y = np.float64(corpus.values[left]), np.float64(corpus.values[right])
+                gradient[a] += strength[pair] * _overlap(x, y, unit[i], unit[j], entropic)
+            left += a <= b
+            right += b <= a
+        if lean.size > 0:
+            for entry in range(corpus.indptr[i], left_end):
+                gradient[corpus.indices[entry]] += strength[pair] * corpus.values[entry] * lean[j]
+            for entry in range(corpus.indptr[j], right_end):
+                gradient[corpus.indices[entry]] += strength[pair] * corpus.values[entry] * lean[i]

@@ -1,0 +1,76 @@
+"""Threads: kernels release the interpreter lock, so chunks of rows run on an ordinary thread pool.
+
+The grid of chunks is fixed by the data alone. A pool is made lazily per process, so forked children make their own, and
+it is shared by all fits of a process: tasks never wait for other tasks, hence cannot deadlock.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+
+import numpy as np
+
+SERIAL_WORK = 400_000  # multiply-adds below which handing chunks to threads costs more than it saves (about 1 ms)
+CHUNK_ENTRIES = 1 << 16
+
+_pools: dict[tuple[int, int], ThreadPoolExecutor] = {}
+_lock = threading.Lock()
+
+
+def _forget_after_fork() -> None:
+    global _lock
+    _lock = threading.Lock()
+    _pools.clear()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_forget_after_fork)
+
+
+def available_threads() -> int:
+    """Threads this process may use: its CPU affinity, bounded by OMP_NUM_THREADS and NUMBA_NUM_THREADS if set."""
+    count = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else (os.cpu_count() or 1)
+    for name in ("OMP_NUM_THREADS", "NUMBA_NUM_THREADS"):
+        text = os.environ.get(name, "").split(",")[0]
+        if text.isdigit() and int(text) > 0:
+            count = min(count, int(text))
+    return count
+
+
+def _pool(n_threads: int) -> ThreadPoolExecutor:
+    key = (os.getpid(), n_threads)
+    with _lock:
+        if key not in _pools:
+            _pools[key] = ThreadPoolExecutor(n_threads, thread_name_prefix="hmrf_fast")
+        return _pools[key]
+
+
+def run_chunks(task: Callable[[int, int], object], bounds: np.ndarray, n_threads: int, work: float) -> list:
+    """Call ``task(first, last)`` for consecutive bounds, results in order; serial when the work is small."""
+    spans: Sequence[tuple[int, int]] = list(zip(bounds[:-1].tolist(), bounds[1:].tolist(), strict=True))
+    if n_threads == 1 or len(spans) == 1 or work < SERIAL_WORK:
+        return [task(first, last) for first, last in spans]
+    futures = [_pool(n_threads).submit(task, first, last) for first, last in spans]
+    try:
+        return [future.result() for future in futures]
+    except BaseException:
+        for future in futures:
+            future.cancel()
+        raise
+
+
+def row_chunks(indptr: np.ndarray) -> np.ndarray:
+    """Bounds of row chunks with about equal numbers of non-zeros plus rows; a function of the matrix only."""
+    n_rows = indptr.size - 1
+    load = indptr + np.arange(n_rows + 1)
+    count = max(1, int(load[-1]) // CHUNK_ENTRIES)
+    bounds = np.searchsorted(load, np.linspace(0, load[-1], count + 1)[1:-1])
+    return np.unique(np.concatenate([[0], bounds, [n_rows]]))
+
+
+def even_chunks(size: int, count: int) -> np.ndarray:
+    """Bounds of at most ``count`` equal spans of range(size)."""
+    return np.unique(np.linspace(0, size, min(count, max(size, 1)) + 1).astype(np.int64))

@@ -1,0 +1,165 @@
+"""One sparse row times a dense table: the innermost kernel, on which the speed of every distance rests.
+
+The table is term-major (one contiguous stretch of cluster values per feature). The kernel keeps a block of cluster sums
+in vector registers over the whole row and uses two accumulator sets (even and odd non-zeros) to hide latency. LLVM does
+not find this form from a plain loop, so a numba intrinsic emits it as vector IR; LLVM lowers that for any processor.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from llvmlite import ir
+from numba import types
+from numba.core import cgutils
+from numba.extending import intrinsic
+
+from hmrf_fast.kernels._jit import JIT_DISABLED, kernel
+
+VECTOR_BYTES = 32
+MAX_VECTORS = 8
+
+
+class _RowBlock:
+    """Emits out[offset : offset + n_vectors * lanes] = sum over the row of value * table[index, offset : ...]."""
+
+    def __init__(self, context, builder, signature, arguments, n_vectors, vector_bytes):
+        self.builder = builder
+        arrays = [context.make_array(signature.args[k])(context, builder, arguments[k]) for k in (0, 1, 4, 6)]
+        self.indices, self.values, self.table, self.out = arrays
+        self.start, self.end, self.offset = arguments[2], arguments[3], arguments[5]
+        self.scalar = context.get_data_type(signature.args[4].dtype)
+        self.value_scalar = context.get_data_type(signature.args[1].dtype)
+        item = 4 if self.scalar == ir.FloatType() else 8
+        self.item, self.lanes, self.n_vectors = item, vector_bytes // item, n_vectors
+        self.vector = ir.VectorType(self.scalar, self.lanes)
+        self.i64, self.i32 = ir.IntType(64), ir.IntType(32)
+        stride = cgutils.unpack_tuple(builder, self.table.strides)[0]
+        self.row_stride = builder.sdiv(stride, ir.Constant(self.i64, item))
+        self.base = builder.gep(self.table.data, [self.offset])
+
+    def _vector_pointer(self, data, position):
+        return self.builder.bitcast(self.builder.gep(data, [position]), self.vector.as_pointer())
+
+    def step(self, entry, sums):
+        """One non-zero: every accumulator gets value * table row. Contraction lets LLVM use a fused instruction."""
+        b = self.builder
+        index = b.load(b.gep(self.indices.data, [entry]))
+        column = b.zext(index, self.i64) if index.type.width < 64 else index
+        value = b.load(b.gep(self.values.data, [entry]))
+        if self.value_scalar != self.scalar:
+            value = b.fpext(value, self.scalar) if self.scalar == ir.DoubleType() else b.fptrunc(value, self.scalar)
+        undefined = ir.Constant(self.vector, ir.Undefined)
+        spread = b.insert_element(undefined, value, ir.Constant(self.i32, 0))
+        lanes = ir.Constant(ir.VectorType(self.i32, self.lanes), [0] * self.lanes)
+        spread = b.shuffle_vector(spread, undefined, lanes)
+        row = b.gep(self.base, [b.mul(column, self.row_stride)])
+        result = []
+        for k, total in enumerate(sums):
+            cell = b.load(self._vector_pointer(row, ir.Constant(self.i64, k * self.lanes)), align=self.item)
+            product = b.fmul(cell, spread, flags=("contract",))
+            result.append(b.fadd(total, product, flags=("contract",)))
+        return result
+
+    def loop(self, first, sums_in, stride, name):
+        """Run ``stride`` non-zeros per turn while they last; returns (position, sums) at the exit block."""
+        b = self.builder
+        before = b.block
+        head, body, after = (b.function.append_basic_block(f"{name}.{part}") for part in ("head", "body", "after"))
+        b.branch(head)
+        b.position_at_end(head)
+        entry = b.phi(self.i64)
+        entry.add_incoming(first, before)
+        sums = [[b.phi(self.vector) for _ in group] for group in sums_in]
+        for group, start in zip(sums, sums_in, strict=True):
+            for phi, value in zip(group, start, strict=True):
+                phi.add_incoming(value, before)
+        last = b.add(entry, ir.Constant(self.i64, stride - 1))
+        b.cbranch(b.icmp_signed("<", last, self.end), body, after)
+        b.position_at_end(body)
+        new = [self.step(b.add(entry, ir.Constant(self.i64, u)), group) for u, group in enumerate(sums)]
+        entry.add_incoming(b.add(entry, ir.Constant(self.i64, stride)), body)
+        for group, values in zip(sums, new, strict=True):
+            for phi, value in zip(group, values, strict=True):
+                phi.add_incoming(value, body)
+        b.branch(head)
+        b.position_at_end(after)
+        return entry, sums
+
+    def emit(self):
+        b = self.builder
+        zero = ir.Constant(self.vector, [0.0] * self.lanes)
+        entry, (even, odd) = self.loop(self.start, [[zero] * self.n_vectors] * 2, 2, "pairs")
+        joined = [b.fadd(x, y) for x, y in zip(even, odd, strict=True)]
+        _, (sums,) = self.loop(entry, [joined], 1, "tail")
+        for k, total in enumerate(sums):
+            b.store(total, self._vector_pointer(self.out.data, ir.Constant(self.i64, k * self.lanes)), align=self.item)
+
+
+def _row_block(n_vectors: int, vector_bytes: int = VECTOR_BYTES):
+    @intrinsic
+    def block(typingctx, indices, values, start, end, table, offset, out):
+        signature = types.void(indices, values, types.intp, types.intp, table, types.intp, out)
+
+        def codegen(context, builder, signature, arguments):
+            _RowBlock(context, builder, signature, arguments, n_vectors, vector_bytes).emit()
+            return context.get_dummy_value()
+
+        return signature, codegen
+
+    return block
+
+
+_block1, _block2, _block3, _block4 = (_row_block(n) for n in (1, 2, 3, 4))
+_block5, _block6, _block7, _block8 = (_row_block(n) for n in (5, 6, 7, 8))
+_quarter = _row_block(1, 16)  # float32 with at most four clusters
+
+
+@kernel
+def _compiled_row_dots(indices, values, start, end, table, out):
+    width = table.shape[1]
+    lanes = VECTOR_BYTES // table.itemsize
+    if width < lanes:
+        _quarter(indices, values, start, end, table, 0, out)
+        return
+    offset = 0
+    while offset < width:
+        n_vectors = min((width - offset) // lanes, MAX_VECTORS)
+        piece = out[offset:]
+        if n_vectors == 8:
+            _block8(indices, values, start, end, table, offset, piece)
+        elif n_vectors == 7:
+            _block7(indices, values, start, end, table, offset, piece)
+        elif n_vectors == 6:
+            _block6(indices, values, start, end, table, offset, piece)
+        elif n_vectors == 5:
+            _block5(indices, values, start, end, table, offset, piece)
+        elif n_vectors == 4:
+            _block4(indices, values, start, end, table, offset, piece)
+        elif n_vectors == 3:
+            _block3(indices, values, start, end, table, offset, piece)
+        elif n_vectors == 2:
+            _block2(indices, values, start, end, table, offset, piece)
+        else:
+            _block1(indices, values, start, end, table, offset, piece)
+        offset += n_vectors * lanes
+
+
+def _plain_row_dots(indices, values, start, end, table, out):
+    out[:] = values[start:end].astype(table.dtype) @ table[indices[start:end]]
+
+
+row_dots = _plain_row_dots if JIT_DISABLED else _compiled_row_dots
+row_dots.__doc__ = """out[h] = sum over the row of value * table[index, h], for all h at once.
+
+IN indices (nnz,) int32, values (nnz,) float, start, end: the row's entries; table (d, width) of padded width;
+OUT out (width,) of the table's dtype. Cost: width multiply-adds per non-zero.
+"""
+
+
+def padded_width(n_clusters: int, dtype: np.dtype) -> int:
+    """Width of a table: clusters rounded up to whole vectors, so that no kernel needs a scalar tail."""
+    item = np.dtype(dtype).itemsize
+    if item == 4 and n_clusters <= 4:
+        return 4
+    lanes = VECTOR_BYTES // item
+    return -(-n_clusters // lanes) * lanes

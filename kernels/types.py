@@ -1,0 +1,96 @@
+"""The NamedTuples that cross the boundary between the Python layer and the kernels.
+
+Every hand-over is one of these tuples of plain arrays, so that numba sees one stable type per argument.
+``r`` rows are touched by a constraint, ``u`` nodes are what moves as one thing, ``m`` pairs are penalised one by one.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+
+class Corpus(NamedTuple):
+    """Rows in CSR form: indices sorted within each row, no duplicates, no stored zeros."""
+
+    indptr: np.ndarray  # (n + 1,) int64
+    indices: np.ndarray  # (nnz,) int32
+    values: np.ndarray  # (nnz,) float32 or float64
+    n_features: int
+
+
+class PenaltyGraph(NamedTuple):
+    """Everything the E-step must know about constraints; built once per fit.
+
+    A *node* is a set of rows that hard must-links tie together (mostly a single row). Soft constraints are either listed
+    as row pairs (given ones, and entailed ones where a neighbourhood is small enough to enumerate) or kept implicit as
+    *blocks*: sets of rows all of whose pairs carry one weight, with *links* between two blocks all of whose cross pairs
+    are cannot-links of one weight. All row numbers below are positions in ``rows``.
+    """
+
+    rows: np.ndarray  # (r,) int64, ascending: the rows of X that a constraint touches
+    node_of_row: np.ndarray  # (r,) int32
+    node_ptr: np.ndarray  # (u + 1,) int64 into node_rows
+    node_rows: np.ndarray  # (r,) int32
+    pair_first: np.ndarray  # (m,) int32
+    pair_second: np.ndarray  # (m,) int32
+    pair_kind: np.ndarray  # (m,) int8, +1 must-link, -1 cannot-link
+    pair_weight: np.ndarray  # (m,) float64, finite; negative where a given weight is below the entailed one of its block
+    edge_ptr: np.ndarray  # (u + 1,) int64: the pairs between two different nodes, listed under both
+    edge_node: np.ndarray  # (e,) int32, the node at the other end
+    edge_pair: np.ndarray  # (e,) int64 into the pair arrays
+    hard_ptr: np.ndarray  # (u + 1,) int64: hard cannot-links between nodes, listed under both
+    hard_node: np.ndarray  # (f,) int32
+    unit_ptr: np.ndarray  # (v + 1,) int64: must-link components of two or more nodes, moved as one by block moves
+    unit_nodes: np.ndarray  # (.,) int32
+    block_ptr: np.ndarray  # (b + 1,) int64: implicit blocks, as rows
+    block_rows: np.ndarray  # (.,) int32, grouped by node inside a block
+    block_weight: np.ndarray  # (b,) float64: > 0 every inner pair is a must-link, < 0 a cannot-link, 0 inner pairs are free
+    link_ptr: np.ndarray  # (b + 1,) int64: implicit cannot-links between blocks, listed under both
+    link_block: np.ndarray  # (.,) int32
+    link_weight: np.ndarray  # (.,) float64, > 0
+    node_block: np.ndarray  # (u,) int32, the block a node lies in, or -1
+
+
+class RowTerms(NamedTuple):
+    """The parts of a row's distance that do not depend on the centroid, see ``distances.py``; all (n,) float64."""
+
+    base: np.ndarray
+    scale: np.ndarray
+    shift: np.ndarray  # length 0 for metrics without rank-one terms
+
+
+class PairTerms(NamedTuple):
+    """The parts of a pair's distance that belong to one row, see ``pairs.py``; all (n,) float64."""
+
+    centre: np.ndarray
+    factor: np.ndarray
+    lean: np.ndarray  # length 0 for metrics without rank-one terms
+    counter: np.ndarray
+    degree: float
+
+
+class Moments(NamedTuple):
+    """What one pass over the rows under the current feature weights gives; all (n,) float64, of the normalised rows."""
+
+    square: np.ndarray
+    total: np.ndarray
+    entropy: np.ndarray
+    mean: np.ndarray  # plain mean of the row as given over all features; length 0 unless the metric centres rows
+
+
+class Sums(NamedTuple):
+    """Sufficient statistics of a labelling."""
+
+    linear: np.ndarray  # (K, d) float64: sum of factor * x over the rows of each cluster
+    lean: np.ndarray  # (K,) float64: sum of factor * shift, zeros for metrics without rank-one terms
+    mass: np.ndarray  # (K,) float64: summed sample weights
+
+
+class ClusterTerms(NamedTuple):
+    """What distances need to know of the centroids, see ``distances.py``."""
+
+    weighted: np.ndarray  # (K, d) float64: the table's content
+    offset: np.ndarray  # (K,) float64
+    cross: np.ndarray  # (K,) float64

@@ -1,0 +1,54 @@
+"""Importing the package costs next to nothing."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+
+
+def run(code: str) -> str:
+    done = subprocess.run([sys.executable, "-W", "error", "-c", code], capture_output=True, text=True, timeout=120)
+    assert done.returncode == 0, done.stderr
+    return done.stdout.strip()
+
+
+def test_import_loads_nothing_heavy():
+    heavy = run(
+        "import sys, hmrf_fast\n"
+        "dir(hmrf_fast), hmrf_fast.__version__\n"
+        "print(*sorted({'numba', 'numpy', 'scipy', 'sklearn'} & set(sys.modules)))"
+    )
+    assert heavy == ""
+
+
+def test_command_line_help_loads_nothing_heavy():
+    heavy = run(
+        "import sys\nfrom hmrf_fast.app.application import app\nprint(*sorted({'numba', 'sklearn'} & set(sys.modules)))"
+    )
+    assert heavy == ""
+
+
+def test_importing_every_public_name_compiles_nothing():
+    compiled = run(
+        "import hmrf_fast\n"
+        "[getattr(hmrf_fast, name) for name in hmrf_fast.__all__]\n"
+        "from numba.core.dispatcher import Dispatcher\n"
+        "import gc\n"
+        "found = [d for d in gc.get_objects() if isinstance(d, Dispatcher)]\n"
+        "mine = [d for d in found if d.py_func.__module__.startswith('hmrf_fast')]\n"
+        "assert mine\n"
+        "print(sum(len(d.signatures) for d in mine))"
+    )
+    assert compiled == "0"
+
+
+def test_public_names():
+    import hmrf_fast
+
+    assert set(hmrf_fast.__all__) <= set(dir(hmrf_fast))
+    for name in hmrf_fast.__all__:
+        assert getattr(hmrf_fast, name) is not None
+    with pytest.raises(AttributeError, match="no attribute 'nothing_like_it'"):
+        _ = hmrf_fast.nothing_like_it
