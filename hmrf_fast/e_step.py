@@ -8,7 +8,8 @@ from hmrf_fast.errors import InfeasibleError
 from hmrf_fast.feasibility import place
 from hmrf_fast.geometry import Geometry, Problem
 from hmrf_fast.kernels import pool
-from hmrf_fast.kernels.closure import block_partners, move_blocks, sweep_blocks
+from hmrf_fast.kernels.closure import move_blocks, sweep_blocks
+from hmrf_fast.kernels.closure_energy import block_partners
 from hmrf_fast.kernels.distances import assign_rows, distance_block, fill_table, table_shape
 from hmrf_fast.kernels.icm import block_moves, sweeps, violation_cost
 from hmrf_fast.kernels.types import ClusterTerms
@@ -19,8 +20,8 @@ BLOCK_CHUNK = 256
 
 
 def build_table(problem: Problem, clusters: ClusterTerms) -> np.ndarray:
-    """The term-major table that distance kernels read, in the precision of the data (double for squared Euclidean, whose
-    difference of large numbers needs it)."""
+    """The term-major table that distance kernels read, in the precision of the data (double for squared Euclidean,
+    whose difference of large numbers needs it)."""
     dtype = np.float64 if problem.metric.name == "sqeuclidean" else problem.corpus.values.dtype
     table = np.zeros(table_shape(problem.n_clusters, problem.corpus.n_features, dtype), dtype)
     fill_table(table, clusters.weighted)
@@ -159,6 +160,15 @@ def violations(problem: Problem, geometry: Geometry, labels: np.ndarray):
     nodes = row_labels[graph.node_rows[graph.node_ptr[:-1]]]
     count, phi_sum, cannot = np.empty(graph.rows.size), np.empty(graph.rows.size), np.zeros(1)
     cost += block_partners(
-        problem.corpus, geometry.pairs, geometry.weights, geometry.phi_max, graph, nodes, *scratch, count, phi_sum, cannot
+        problem.corpus,
+        geometry.pairs,
+        geometry.weights,
+        geometry.phi_max,
+        graph,
+        nodes,
+        *scratch,
+        count,
+        phi_sum,
+        cannot,
     )
     return cost, count, phi_sum, float(cannot[0])

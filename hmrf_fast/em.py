@@ -73,7 +73,8 @@ class _Loop:
         self.problem, self.options, self.seed = problem, options, np.uint64(seed)
         self.geometry = geometry
         self.alpha = options.smoothing[0] if problem.metric.smoothed else 0.0
-        self.labels: np.ndarray | None = None
+        self.labels: np.ndarray
+        self.labelled = False
         self.nearest = np.zeros(problem.n_rows)
         self.sums: SumTable | None = None
         self.history: list[float] = []
@@ -83,7 +84,8 @@ class _Loop:
     def run(self, start: Start) -> EMResult:
         self.centers = self.problem.metric.admissible(start.centers, self.alpha)
         self.clusters = self._cluster_terms()
-        self.labels = start.labels
+        if start.labels is not None:
+            self.labels, self.labelled = start.labels, True
         quiet, converged, iteration = 0, False, 0
         for iteration in range(1, self.options.max_iter + 1):
             before = self.history[-1] if self.history else np.inf
@@ -104,12 +106,10 @@ class _Loop:
 
     def expect(self, iteration: int) -> int:
         """E-step; returns the number of rows whose label changed."""
-        previous = self.labels
+        previous = self.labels if self.labelled else None
         seed = mix(self.seed, np.uint64(iteration))
-        labels, self.nearest = assign(
-            self.problem, self.geometry, self.clusters, previous, seed, self.options.e_step
-        )
-        self.labels = labels
+        labels, self.nearest = assign(self.problem, self.geometry, self.clusters, previous, seed, self.options.e_step)
+        self.labels, self.labelled = labels, True
         self._sum()
         self._record("E")
         self._refill()
@@ -119,9 +119,8 @@ class _Loop:
         """M-step (A), and the next stage of the smoothing schedule."""
         if self.problem.metric.smoothed:
             self.alpha = max(0.5 * self.alpha, self.options.smoothing[1])
-        statistic = statistics(self.problem, self.geometry, self.sums)
-        centers = self.problem.metric.centers(statistic, self.geometry.weights, self.alpha)
-        empty = statistic.mass == 0
+        centers = self.problem.metric.centers(self.statistic, self.geometry.weights, self.alpha)
+        empty = self.statistic.mass == 0
         centers[empty] = self.centers[empty]  # a cluster that could not be refilled keeps its place
         self.centers = centers
         self.clusters = self._cluster_terms()
@@ -129,9 +128,8 @@ class _Loop:
 
     def maximize_weights(self) -> None:
         """M-step (B)."""
-        statistic = statistics(self.problem, self.geometry, self.sums)
         geometry, self.clusters, objective = learn(
-            self.problem, self.geometry, self.centers, self.clusters, statistic, self.labels, self.alpha,
+            self.problem, self.geometry, self.centers, self.clusters, self.statistic, self.labels, self.alpha,
             self.options.prior, self.rate, self._objective_under,
         )  # fmt: skip
         if geometry is not self.geometry:
@@ -141,14 +139,14 @@ class _Loop:
         self.steps.append("W")
 
     def _refill(self) -> None:
-        """Fill emptied clusters; labels, sums and centroids change together, so that J stays the objective of all three."""
+        """Fill emptied clusters; labels, sums and centroids change together, so that J stays the objective of all
+        three."""
         labels, filled = refill(self.problem, self.geometry, self.labels, self.nearest)
         if filled.size == 0:
             return
         self.labels = labels
         self._sum()
-        statistic = statistics(self.problem, self.geometry, self.sums)
-        fresh = self.problem.metric.centers(statistic, self.geometry.weights, self.alpha)
+        fresh = self.problem.metric.centers(self.statistic, self.geometry.weights, self.alpha)
         self.centers = self.centers.copy()
         self.centers[filled] = fresh[filled]
         self.clusters = self._cluster_terms()
@@ -162,21 +160,22 @@ class _Loop:
             self.sums = sum_rows(self.problem, self.geometry, self.labels)
         else:
             self.sums = update_sums(self.problem, self.geometry, self.sums, self.labels)
+        self.statistic = statistics(self.problem, self.geometry, self.sums)
 
     def _objective_under(self, geometry: Geometry, clusters: ClusterTerms) -> float:
         if self.problem.metric.directional:
-            data = float(self.problem.sample_weight @ own_costs(self.problem, geometry, clusters, self.labels))
+            data = float(np.sum(self.problem.sample_weight * own_costs(self.problem, geometry, clusters, self.labels)))
         else:
-            statistic = statistics(self.problem, geometry, self.sums)
-            data = data_cost(geometry.base, self.problem.metric.pull, statistic, clusters)
+            data = data_cost(geometry.base, self.problem.metric.pull, self.statistic, clusters)
         return self._add_rest(data, geometry)
 
     def _add_rest(self, data: float, geometry: Geometry) -> float:
-        return data + violations(self.problem, geometry, self.labels)[0] + prior_cost(self.options.prior, geometry.weights)
+        return (
+            data + violations(self.problem, geometry, self.labels)[0] + prior_cost(self.options.prior, geometry.weights)
+        )
 
     def _record(self, step: str) -> None:
-        statistic = statistics(self.problem, self.geometry, self.sums)
-        data = data_cost(self.geometry.base, self.problem.metric.pull, statistic, self.clusters)
+        data = data_cost(self.geometry.base, self.problem.metric.pull, self.statistic, self.clusters)
         self.history.append(self._add_rest(data, self.geometry))
         self.steps.append(step)
 

@@ -34,8 +34,8 @@ def place(graph: PenaltyGraph, costs: np.ndarray, labels: np.ndarray, seed: np.u
             raise InfeasibleError(_proof(graph, nodes, n_clusters))
         if verdict < 0:
             raise InfeasibleError(
-                f"no assignment of {nodes.size} mutually constrained rows (the first is row {_row(graph, nodes[0])}) to "
-                f"{n_clusters} clusters was found within {EXACT_STEPS} steps; one may exist. "
+                f"no assignment of {nodes.size} mutually constrained rows (row {_row(graph, nodes[0])} is one) "
+                f"to {n_clusters} clusters was found within {EXACT_STEPS} steps; one may exist. "
                 "Use more clusters or finite cannot-link weights."
             )
 
@@ -57,8 +57,11 @@ def _conflicting_components(graph: PenaltyGraph, labels: np.ndarray) -> list[np.
 
 
 def _proof(graph: PenaltyGraph, nodes: np.ndarray, n_clusters: int) -> str:
-    """Name a set that proves infeasibility: a clique if a greedy search finds one, else a set no node of which can be spared."""
-    partners = {int(node): set(graph.hard_node[graph.hard_ptr[node] : graph.hard_ptr[node + 1]].tolist()) for node in nodes}
+    """Name a set that proves infeasibility: a clique if a greedy search finds one, else a set no node of which can be
+    spared."""
+    partners = {
+        int(node): set(graph.hard_node[graph.hard_ptr[node] : graph.hard_ptr[node + 1]].tolist()) for node in nodes
+    }
     for start in partners:
         clique = [start]
         for node in sorted(partners[start], key=lambda other: -len(partners[other])):
@@ -66,7 +69,7 @@ def _proof(graph: PenaltyGraph, nodes: np.ndarray, n_clusters: int) -> str:
                 clique.append(node)
         if len(clique) > n_clusters:
             rows = sorted(_row(graph, node) for node in clique[: n_clusters + 1])
-            return f"rows {rows} are mutually hard cannot-linked: they need {len(rows)} clusters, n_clusters is {n_clusters}"
+            return f"rows {rows} are mutually hard cannot-linked: {len(rows)} rows, but n_clusters={n_clusters}"
     needed = _minimal(graph, nodes, n_clusters)
     rows = sorted(_row(graph, node) for node in needed)
     return f"the hard cannot-links among rows {rows} cannot be kept with n_clusters={n_clusters}"

@@ -1,4 +1,5 @@
-"""The data under a metric: what is fixed during a fit (`Problem`) and what changes with the feature weights (`Geometry`)."""
+"""The data under a metric: what is fixed during a fit (`Problem`) and what changes with the feature weights
+(`Geometry`)."""
 
 from __future__ import annotations
 
@@ -108,7 +109,7 @@ def measure(problem: Problem, weights: np.ndarray) -> Geometry:
         rows=rows,
         pairs=pairs,
         factor=problem.sample_weight * rows.scale / metric.pull,
-        base=float(problem.sample_weight @ rows.base),
+        base=float(np.sum(problem.sample_weight * rows.base)),
         phi_max=phi_max,
         phi_max_gradient=phi_max_gradient,
         phi=phi,
@@ -126,7 +127,16 @@ def _listed_phi(problem: Problem, pairs: PairTerms, weights: np.ndarray) -> np.n
     mean_entries = problem.corpus.indices.size / max(problem.n_rows, 1)
     pool.run_chunks(
         lambda first, last: pair_distances(
-            problem.corpus, pairs, problem.unit, weights, problem.metric.entropic, first_rows, second_rows, first, last, phi
+            problem.corpus,
+            pairs,
+            problem.unit,
+            weights,
+            problem.metric.entropic,
+            first_rows,
+            second_rows,
+            first,
+            last,
+            phi,
         ),
         bounds,
         problem.n_threads,
@@ -146,7 +156,7 @@ def _largest_phi(problem: Problem, moments: Moments, weights: np.ndarray) -> tup
     if problem.metric.entropic:
         return _two_largest(problem, moments)
     sides = box_sides(problem.corpus, problem.n_rows) ** 2
-    return float(sides @ weights), sides
+    return float(np.sum(sides * weights)), sides
 
 
 def _two_largest(problem: Problem, moments: Moments) -> tuple[float, np.ndarray]:

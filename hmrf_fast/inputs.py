@@ -94,7 +94,9 @@ def draw_seed(random_state) -> int:
     if isinstance(random_state, np.random.Generator):
         return int(random_state.integers(0, 2**63))
     generator = check_random_state(random_state)
-    return int(generator.randint(0, 2**31 - 1, dtype=np.int64)) << 31 | int(generator.randint(0, 2**31 - 1, dtype=np.int64))
+    return int(generator.randint(0, 2**31 - 1, dtype=np.int64)) << 31 | int(
+        generator.randint(0, 2**31 - 1, dtype=np.int64)
+    )
 
 
 def check_number(name: str, value, kind, low, high=np.inf, *, open_low: bool = False) -> None:
@@ -104,7 +106,9 @@ def check_number(name: str, value, kind, low, high=np.inf, *, open_low: bool = F
     if not good:
         raise InputError(f"{name} must be {words}, got {value!r}")
     if not (low < value if open_low else low <= value) or not value <= high:
-        bound = f"{'above' if open_low else 'at least'} {low:g}" + (f" and at most {high:g}" if np.isfinite(high) else "")
+        bound = f"{'above' if open_low else 'at least'} {low:g}" + (
+            f" and at most {high:g}" if np.isfinite(high) else ""
+        )
         raise InputError(f"{name} must be {bound}, got {value!r}")
 
 

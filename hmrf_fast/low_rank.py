@@ -1,7 +1,9 @@
-"""Starts from the low-rank structure of the data: cluster a truncated SVD many times, polish the best in the full space.
+"""Starts from the low-rank structure of the data: cluster a truncated SVD many times, polish the best in the full
+space.
 
-On sparse text plain starts end in poor local optima (little relocation happens in a high-dimensional space); in the span of a few
-singular vectors the same algorithm, under the same constraints, finds much better labels at a fraction of the cost.
+On sparse text plain starts end in poor local optima (little relocation happens in a high-dimensional space); in the
+span of a few singular vectors the same algorithm, under the same constraints, finds much better labels at a fraction
+of the cost.
 """
 
 from __future__ import annotations
@@ -9,12 +11,13 @@ from __future__ import annotations
 import numpy as np
 import scipy.sparse as sp
 from sklearn.utils.extmath import randomized_svd
+from threadpoolctl import threadpool_limits
 
 from hmrf_fast.em import Options, Start, best_of, run
 from hmrf_fast.geometry import Problem, build_problem, measure
 from hmrf_fast.inputs import as_corpus
 from hmrf_fast.m_step import statistics, sum_rows
-from hmrf_fast.seeding import first_centers, matrix_of, row_keys
+from hmrf_fast.seeding import matrix_of, restarts, row_keys
 
 RANKS = (5, 10, 20, 30)
 RESTART_ITERATIONS = 30
@@ -33,19 +36,20 @@ def usable_ranks(problem: Problem) -> list[int]:
 def project(problem: Problem, rank: int, rng: np.random.Generator) -> np.ndarray:
     """(n, rank) coordinates of the rows on the leading right singular vectors of the weighted matrix.
 
-    The random test vectors of the sketch (Halko, Martinsson and Tropp 2011) live on the feature side, so neither the order of
-    the rows nor whether a row is repeated or weighted changes the result.
+    The random test vectors of the sketch (Halko, Martinsson and Tropp 2011) live on the feature side, so neither the
+    order of the rows nor whether a row is repeated or weighted changes the result.
     """
     matrix = unit_rows(problem)
     weighted = sp.diags_array(np.sqrt(problem.sample_weight)) @ matrix
     seed = int(rng.integers(2**31))
-    _, _, right = randomized_svd(weighted, rank, n_iter=4, random_state=seed, transpose=False, flip_sign=False)
+    with threadpool_limits(1, "blas"):  # the last bits of a BLAS product depend on its number of threads
+        _, _, right = randomized_svd(weighted, rank, n_iter=4, random_state=seed, transpose=False, flip_sign=False)
     return matrix @ right.T
 
 
 def unit_rows(problem: Problem) -> sp.csr_matrix:
-    """Rows of unit length whose inner products fit the metric: square roots of distributions (Hellinger) for I-divergence,
-    rows as given for squared Euclidean."""
+    """Rows of unit length whose inner products fit the metric: square roots of distributions (Hellinger) for
+    I-divergence, rows as given for squared Euclidean."""
     matrix = matrix_of(problem)
     if problem.metric.name == "sqeuclidean":
         return matrix.astype(np.float64)
@@ -55,12 +59,17 @@ def unit_rows(problem: Problem) -> sp.csr_matrix:
     return sp.csr_matrix((values, matrix.indices, matrix.indptr), shape=matrix.shape)
 
 
-def low_rank_starts(problem: Problem, member, first, options: Options, n_init: int, rng: np.random.Generator) -> list[Start]:
-    """One start per rank: the labels of the lowest objective among ``n_init`` constrained runs in that many dimensions."""
+def low_rank_starts(
+    problem: Problem, member, first, options: Options, n_init: int, rng: np.random.Generator
+) -> list[Start]:
+    """One start per rank: the labels of the lowest objective among ``n_init`` constrained runs in that many
+    dimensions."""
     ranks = usable_ranks(problem)
     coordinates = project(problem, max(ranks), rng)
     metric = "sqeuclidean" if problem.metric.name == "sqeuclidean" else "cosine"
-    return [_best_of_rank(problem, coordinates[:, :rank], metric, member, first, options, n_init, rng) for rank in ranks]
+    return [
+        _best_of_rank(problem, coordinates[:, :rank], metric, member, first, options, n_init, rng) for rank in ranks
+    ]
 
 
 def _best_of_rank(problem, coordinates, metric, member, first, options, n_init, rng) -> Start:
@@ -71,8 +80,7 @@ def _best_of_rank(problem, coordinates, metric, member, first, options, n_init, 
     plain = Options(max_iter=RESTART_ITERATIONS, tol=options.tol, e_step=options.e_step)
     geometry = measure(reduced, np.ones(reduced.corpus.n_features))
     results = []
-    for _ in range(n_init):
-        centers = first_centers(reduced, member, first, "k-means++", rng)
+    for centers in restarts(reduced, member, first, "k-means++", n_init, rng):
         results.append(run(reduced, Start(centers), plain, int(rng.integers(2**63)), geometry))
     best = best_of(results)
     return lift(problem, best.labels)

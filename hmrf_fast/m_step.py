@@ -69,7 +69,6 @@ def statistics(problem: Problem, geometry: Geometry, sums: SumTable) -> Sums:
     """The sums as numbers: linear (K, d), lean (K,), mass (K,)."""
     n_clusters = problem.n_clusters
     mass = np.bincount(sums.labels, problem.sample_weight, n_clusters)
-    lean = np.zeros(n_clusters)
-    if geometry.rows.shift.size:
-        lean = np.bincount(sums.labels, geometry.factor * geometry.rows.shift, n_clusters)
+    leans = geometry.factor * geometry.rows.shift if geometry.rows.shift.size else np.zeros(problem.n_rows)
+    lean = np.bincount(sums.labels, leans, n_clusters)
     return Sums(np.ascontiguousarray((sums.table / sums.scale[:, None]).T), lean, mass)

@@ -1,11 +1,12 @@
 """First centroids: neighbourhoods by weighted farthest-first, then k-means++, farthest rows, or the printed rest.
 
-Distances between candidate centroids are those of the scaling function phi: it is the distance itself for cosine and squared
-Euclidean, and stays finite for I-divergence where one row lacks the other's features.
+Distances between candidate centroids are those of the scaling function phi: it is the distance itself for cosine and
+squared Euclidean, and stays finite for I-divergence where one row lacks the other's features.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import NamedTuple
 
 import numpy as np
@@ -30,7 +31,9 @@ class Neighborhoods(NamedTuple):
 def matrix_of(problem: Problem) -> sp.csr_matrix:
     """The corpus as a scipy matrix; nothing is copied."""
     corpus = problem.corpus
-    return sp.csr_matrix((corpus.values, corpus.indices, corpus.indptr), shape=(problem.n_rows, corpus.n_features), copy=False)
+    return sp.csr_matrix(
+        (corpus.values, corpus.indices, corpus.indptr), shape=(problem.n_rows, corpus.n_features), copy=False
+    )
 
 
 def gather(problem: Problem, member: np.ndarray, first: np.ndarray) -> Neighborhoods:
@@ -49,7 +52,12 @@ def gather(problem: Problem, member: np.ndarray, first: np.ndarray) -> Neighborh
     summed.sort_indices()
     summed.eliminate_zeros()
     part = build_problem(
-        as_corpus(summed), problem.metric, np.ones(count), empty_graph(), problem.n_clusters, n_threads=problem.n_threads
+        as_corpus(summed),
+        problem.metric,
+        np.ones(count),
+        empty_graph(),
+        problem.n_clusters,
+        n_threads=problem.n_threads,
     )
     return Neighborhoods(part, sizes, first)
 
@@ -70,11 +78,11 @@ def distances_to(problem: Problem, pairs, weights: np.ndarray, row: int) -> np.n
 def farthest_first(neighborhoods: Neighborhoods, n_wanted: int, to_global: np.ndarray) -> np.ndarray:
     """Weighted farthest-first over neighbourhood centroids (KDD 2004, section 3.3, with square-root weights).
 
-    Begins with the largest (or with those that must come first); next is the one whose smallest sqrt(n_p n_q) D to the
-    chosen is largest; for directional metrics whose largest similarity / sqrt(n_p n_q) is smallest, where the similarity is the
-    inner product of the means of the unit rows. A mean of few rows is long, so small neighbourhoods are not mistaken for
-    distant ones. Ties go to the one farthest from the global centroid (``to_global``), then to the first.
-    Cost: non-zeros of the centroids per choice.
+    Begins with the largest (or with those that must come first); next is the one whose smallest sqrt(n_p n_q) D to
+    the chosen is largest; for directional metrics whose largest similarity / sqrt(n_p n_q) is smallest, where the
+    similarity is the inner product of the means of the unit rows. A mean of few rows is long, so small neighbourhoods
+    are not mistaken for distant ones. Ties go to the one farthest from the global centroid (``to_global``), then to
+    the first. Cost: non-zeros of the centroids per choice.
     """
     problem, sizes = neighborhoods.problem, neighborhoods.sizes
     weights = np.ones(problem.corpus.n_features)
@@ -99,7 +107,9 @@ def _first_best(score: np.ndarray, tie: np.ndarray, barred: np.ndarray) -> int:
     return int(np.flatnonzero(best)[np.argmax(tie[best])])
 
 
-def plus_plus(problem: Problem, centers: list[np.ndarray], n_wanted: int, rng: np.random.Generator, greedy: bool) -> None:
+def plus_plus(
+    problem: Problem, centers: list[np.ndarray], n_wanted: int, rng: np.random.Generator, greedy: bool
+) -> None:
     """Append rows to ``centers`` until there are ``n_wanted``: drawn with probability weight * D to the nearest so far
     (k-means++, Arthur and Vassilvitskii 2007), or always the farthest when ``greedy``. Cost nnz per centroid."""
     weights = np.ones(problem.corpus.n_features)
@@ -119,8 +129,8 @@ def plus_plus(problem: Problem, centers: list[np.ndarray], n_wanted: int, rng: n
 
 
 def row_keys(problem: Problem) -> np.ndarray:
-    """(n,) uint64 hashes of the rows' content. Drawing along their order instead of the rows' gives the same starts for permuted
-    rows, and for repeated rows as for weighted ones. Cost nnz."""
+    """(n,) uint64 hashes of the rows' content. Drawing along their order instead of the rows' gives the same starts
+    for permuted rows, and for repeated rows as for weighted ones. Cost nnz."""
     corpus, digests = problem.corpus, np.empty(problem.n_rows, np.uint64)
     bits = corpus.values.astype(np.float64, copy=False).view(np.uint64)
     problem.over_rows(lambda first, last: row_digests(corpus.indptr, corpus.indices, bits, first, last, digests), 2.0)
@@ -153,7 +163,8 @@ def row_center(problem: Problem, row: int) -> np.ndarray:
 
 
 def perturbed_global(problem: Problem, rng: np.random.Generator) -> np.ndarray:
-    """The global centroid with every coordinate multiplied by 1 + 0.7 (U - 0.5): the printed start (the authors' program)."""
+    """The global centroid with every coordinate multiplied by 1 + 0.7 (U - 0.5): the printed start (the authors'
+    program)."""
     return global_center(problem) * (1.0 + 0.7 * (rng.random(problem.corpus.n_features) - 0.5))
 
 
@@ -163,13 +174,24 @@ def global_center(problem: Problem) -> np.ndarray:
     return row_center(everything.problem, 0)
 
 
-def first_centers(problem: Problem, member, first, rest: str, rng: np.random.Generator, center_of=None) -> np.ndarray:
+def restarts(problem: Problem, member, first, rest: str, n_init: int, rng: np.random.Generator) -> Iterator[np.ndarray]:
+    """First centroids of ``n_init`` runs.
+
+    Where violations have a price, every second random start ignores the neighbourhoods: their centroids pull all runs
+    into one basin, and J, which counts violations, tells which basin is better.
+    """
+    for number in range(n_init):
+        ignore = rest == "k-means++" and number % 2 == 1 and problem.graph.rows.size > 0
+        yield first_centers(problem, np.zeros(0, np.int32) if ignore else member, first, rest, rng)
+
+
+def first_centers(problem: Problem, member, first, rest: str, rng: np.random.Generator) -> np.ndarray:
     """(K, d) start from neighbourhoods; ``rest`` ("farthest", "k-means++", "printed") fills what they do not seed."""
     centers: list[np.ndarray] = []
     if member.size and member.max() >= 0:
         neighborhoods = gather(problem, member, first)
         count = min(neighborhoods.sizes.size, problem.n_clusters)
-        to_global = _to_center(neighborhoods.problem, center_of if center_of is not None else global_center(problem))
+        to_global = _to_center(neighborhoods.problem, global_center(problem))
         if neighborhoods.sizes.size > problem.n_clusters or not neighborhoods.first.size:
             chosen = farthest_first(neighborhoods, count, to_global)
         else:

@@ -13,7 +13,7 @@ from hmrf_fast.errors import InputError
 from hmrf_fast.geometry import Problem
 from hmrf_fast.low_rank import RANKS, low_rank_starts, usable_ranks
 from hmrf_fast.neighborhoods import Resolved
-from hmrf_fast.seeding import first_centers
+from hmrf_fast.seeding import restarts
 
 RESTS = {"neighborhoods": "farthest", "k-means++": "k-means++", "printed": "printed"}
 CHOICES = ("auto", "low_rank", *RESTS)
@@ -44,8 +44,8 @@ def starts(problem: Problem, resolved: Resolved, settings: Any, seed: int, matri
         yield from low_rank_starts(problem, member, first, settings.options, settings.n_init, rng)
         return
     rest = RESTS.get(init, "k-means++")
-    for _ in range(settings.n_init if rest != "farthest" else 1):  # farthest rows are the same every time
-        yield Start(first_centers(problem, member, first, rest, rng))
+    n_init = settings.n_init if rest != "farthest" else 1  # farthest rows are the same every time
+    yield from map(Start, restarts(problem, member, first, rest, n_init, rng))
 
 
 def seeds_of(problem: Problem, resolved: Resolved) -> tuple[np.ndarray, np.ndarray]:

@@ -8,7 +8,8 @@ import numpy as np
 
 from hmrf_fast.e_step import violations
 from hmrf_fast.geometry import Geometry, Problem, measure
-from hmrf_fast.kernels.closure import add_block_products
+from hmrf_fast.kernels import pool
+from hmrf_fast.kernels.closure_energy import add_block_products
 from hmrf_fast.kernels.distances import own_distances
 from hmrf_fast.kernels.metrics import LN2, NONE
 from hmrf_fast.kernels.moments import scatter_rows
@@ -28,7 +29,8 @@ class Prior(NamedTuple):
 
 
 def prior_cost(prior: Prior, weights: np.ndarray) -> float:
-    """-r log p(a): Rayleigh with mode 1, or -r ln det A (Bilenko, Basu and Mooney 2004); zero at all weights 1 up to a constant."""
+    """-r log p(a): Rayleigh with mode 1, or -r ln det A (Bilenko, Basu and Mooney 2004); zero at all weights 1 up to
+    a constant."""
     if prior.kind == "rayleigh":
         return float(prior.strength * np.sum(0.5 * weights**2 - np.log(weights)))
     if prior.kind == "log_det":
@@ -60,13 +62,11 @@ def gradient(problem: Problem, geometry: Geometry, centers, clusters, sums: Sums
         entropy = problem.sample_weight
     elif metric.directional:
         own = problem.sample_weight * (1.0 - own_costs(problem, geometry, clusters, labels))
-        agreement = np.bincount(labels, own, problem.n_clusters)
+        agreement = np.asarray(np.bincount(labels, own, problem.n_clusters), dtype=np.float64)
         strength = strength + own
     else:
         strength = strength + problem.sample_weight
     square, linear = metric.row_coefficients(strength, geometry.rows)
-    if entropy.size:
-        entropy = entropy * problem.unit
     parts = _scatter(problem, square, linear, entropy)
     result = parts.sum(0) + metric.centroid_gradient(centers, sums, agreement, alpha)
     if metric.centred:
@@ -88,18 +88,13 @@ def _scatter(problem: Problem, square, linear, entropy) -> np.ndarray:
             problem.corpus, square, linear, entropy, problem.unit, first, last, parts[np.searchsorted(chunks, first)]
         )
 
-    _run(problem, task, chunks)
+    pool.run_chunks(task, chunks, problem.n_threads, problem.corpus.indices.size * 2.0)
     return parts
 
 
-def _run(problem: Problem, task, bounds) -> None:
-    from hmrf_fast.kernels import pool
-
-    pool.run_chunks(task, bounds, problem.n_threads, problem.corpus.indices.size * 2.0)
-
-
 def _pair_strengths(problem: Problem, geometry: Geometry, labels):
-    """Per row: how strongly violated pairs weigh in the gradient; per pair: the factor of its product; summed cannot weights."""
+    """Per row: how strongly violated pairs weigh in the gradient; per pair: the factor of its product; summed cannot
+    weights."""
     graph, metric = problem.graph, problem.metric
     strength = np.zeros(problem.n_rows)
     if graph.rows.size == 0 or problem.potts:
@@ -149,8 +144,9 @@ def _add_blocks(problem: Problem, geometry: Geometry, labels, result) -> None:
 def closed_form(prior: Prior, slope: np.ndarray, weights: np.ndarray, mass: np.ndarray) -> np.ndarray:
     """The minimiser of <a, slope> + prior, for objectives that are linear in a.
 
-    Rayleigh with mode 1: a = 2r / (G + sqrt(G^2 + 4 r^2)), written for either sign of G without cancellation. Log-determinant:
-    a = r / S; a feature whose summed deviations are not positive keeps its weight. ``mass`` is the scale of S's terms.
+    Rayleigh with mode 1: a = 2r / (G + sqrt(G^2 + 4 r^2)), written for either sign of G without cancellation.
+    Log-determinant: a = r / S; a feature whose summed deviations are not positive keeps its weight. ``mass`` is the
+    scale of S's terms.
     """
     r = prior.strength
     if prior.kind == "rayleigh":
@@ -161,7 +157,8 @@ def closed_form(prior: Prior, slope: np.ndarray, weights: np.ndarray, mass: np.n
 
 
 def descend(weights: np.ndarray, slope: np.ndarray, step: float) -> np.ndarray:
-    """One gradient step of a directional metric, clipped at the floor and rescaled to mean 1, which J does not notice."""
+    """One gradient step of a directional metric, clipped at the floor and rescaled to mean 1, which J does not
+    notice."""
     moved = np.maximum(weights - step * slope, FLOOR)
     return moved / moved.mean()
 
@@ -169,14 +166,16 @@ def descend(weights: np.ndarray, slope: np.ndarray, step: float) -> np.ndarray:
 def learn(problem, geometry, centers, clusters, sums, labels, alpha, prior: Prior, step: float, objective):
     """New geometry, cluster terms and J after one weight step; the old ones if no step lowers J.
 
-    ``objective(geometry, clusters)`` gives J of the labels under other weights; ``step`` is the step size for directional
-    metrics, halved up to eight times while J rises.
+    ``objective(geometry, clusters)`` gives J of the labels under other weights; ``step`` is the step size for
+    directional metrics, halved up to eight times while J rises.
     """
     before = objective(geometry, clusters)
     slope = gradient(problem, geometry, centers, clusters, sums, labels, alpha)
     if not problem.metric.directional:
         mass = sums.mass.sum() * np.maximum(np.abs(centers).max(0) ** 2, np.finfo(float).tiny)
-        candidates = [closed_form(prior, slope, geometry.weights, mass)]
+        best = closed_form(prior, slope, geometry.weights, mass)
+        # phi_max is a maximum over rows, so J is linear in the weights only until other rows become the largest.
+        candidates = (geometry.weights + (best - geometry.weights) / 2**k for k in range(HALVINGS))
     else:
         if prior.kind == "rayleigh":
             slope = slope + prior.strength * (geometry.weights - 1.0 / geometry.weights)
@@ -191,8 +190,8 @@ def learn(problem, geometry, centers, clusters, sums, labels, alpha, prior: Prio
 
 
 def choose_prior(problem: Problem, strength: float | None) -> Prior:
-    """The prior that makes weight learning well posed: none for directional metrics unless asked for, log-determinant for squared
-    Euclidean, Rayleigh for I-divergence with a strength on the scale of a feature's mean cost."""
+    """The prior that makes weight learning well posed: none for directional metrics unless asked for, log-determinant
+    for squared Euclidean, Rayleigh for I-divergence with a strength on the scale of a feature's mean cost."""
     total = float(problem.sample_weight.sum())
     if strength is not None:
         return Prior("rayleigh", strength * total)

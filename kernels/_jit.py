@@ -45,12 +45,15 @@ def _warn_once(reason: object) -> None:
 
 
 class _ForgivingCache(FunctionCache):
-    """A function cache whose failures cost time, never a fit: full disks, torn files and missing rights are survived."""
+    """A function cache whose failures cost time, never a fit: full disks, torn files and missing rights are
+    survived."""
 
     def load_overload(self, sig, target_context):
         try:
             return super().load_overload(sig, target_context)
-        except Exception:  # a torn or foreign cache file can raise anything while it is read; compiling anew is always right
+        except (
+            Exception
+        ):  # a torn or foreign cache file can raise anything while it is read; compiling anew is always right
             return None
 
     def save_overload(self, sig, data):

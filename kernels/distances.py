@@ -2,7 +2,8 @@
 
 Every metric of this package writes a distance in one affine form (see ``metrics.py``):
 
-    D(row, h) = base[row] + offset[h] + scale[row] * (sum over non-zeros of value * table[feature, h] + shift[row] * cross[h])
+    D(row, h) = base[row] + offset[h] + scale[row] * (sum over non-zeros of value * table[feature, h] + shift[row] *
+    cross[h])
 
 so the kernels below know no metric at all. ``shift`` has length 0 for metrics without rank-one terms.
 """

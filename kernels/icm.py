@@ -1,8 +1,8 @@
 """The E-step over rows that constraints touch: sweeps that move one node, and block moves that move a neighbourhood.
 
 A node is one row, or several tied by hard must-links. All costs are finite numbers except that a label held by a hard
-cannot-link partner costs infinity; a node whose label is feasible therefore never leaves the feasible set. Every accepted
-move lowers the objective strictly, so all loops end.
+cannot-link partner costs infinity; a node whose label is feasible therefore never leaves the feasible set. Every
+accepted move lowers the objective strictly, so all loops end.
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ UNLABELLED = -1
 def label_costs(node, block, graph, pair_cost, labels, stamp, mark, costs):
     """costs (K,) OUT of giving ``node`` each label, all other nodes fixed, up to a constant.
 
-    IN block (u, K) float64: distances of nodes to centroids; graph: PenaltyGraph; pair_cost (m,) float64: price of the pair
-    when it is violated; labels (u,) int32, -1 = none yet; nodes with stamp[node] == mark are left out (mark -1: nobody is).
-    A violated must-link is written as a credit for agreement. Cost: K plus the node's edges.
+    IN block (u, K) float64: distances of nodes to centroids; graph: PenaltyGraph; pair_cost (m,) float64: price of
+    the pair when it is violated; labels (u,) int32, -1 = none yet; nodes with stamp[node] == mark are left out (mark
+    -1: nobody is). A violated must-link is written as a credit for agreement. Cost: K plus the node's edges.
     """
     costs[:] = block[node]
     for edge in range(graph.edge_ptr[node], graph.edge_ptr[node + 1]):
@@ -50,9 +50,9 @@ def better(candidate, current, scale):
 def sweeps(block, graph, pair_cost, labels, movable, seed, max_sweeps):
     """Iterated conditional modes: every node in a fresh random order to its cheapest label, until nothing changes.
 
-    Nodes none of whose partners moved since their last visit are skipped: same result, fewer visits. Nodes with movable 0
-    are handled elsewhere. INOUT labels (u,) int32. Returns the number of moves. Cost per sweep: u K plus edges at most.
-    Source: KDD 2004, section 3.4 (Besag 1986).
+    Nodes none of whose partners moved since their last visit are skipped: same result, fewer visits. Nodes with
+    movable 0 are handled elsewhere. INOUT labels (u,) int32. Returns the number of moves. Cost per sweep: u K plus
+    edges at most. Source: KDD 2004, section 3.4 (Besag 1986).
     """
     n_nodes, n_clusters = block.shape
     costs = np.empty(n_clusters)

@@ -1,8 +1,9 @@
 """The formulas of the four metrics, and nothing else: no loop over rows, no sparse structure.
 
-Each metric fills the same contract (``Metric``), so that every algorithm and every kernel is written once. All of them are affine
-in the product of a sparse row with one table, which is what makes one distance kernel serve all (``distances.py``).
-Notation as in Basu, Bilenko and Mooney (KDD 2004): feature weights a, rows x, centroids mu; |x|_a = sqrt(sum a x^2).
+Each metric fills the same contract (``Metric``), so that every algorithm and every kernel is written once. All of
+them are affine in the product of a sparse row with one table, which is what makes one distance kernel serve all
+(``distances.py``). Notation as in Basu, Bilenko and Mooney (KDD 2004): feature weights a, rows x, centroids mu; |x|_a
+= sqrt(sum a x^2).
 """
 
 from __future__ import annotations
@@ -20,9 +21,20 @@ def _invert(values: np.ndarray) -> np.ndarray:
     return np.divide(1.0, values, out=np.zeros_like(values), where=values > 0)
 
 
+def _squares(rows: np.ndarray, weights: np.ndarray) -> np.ndarray:
+    """(K,) sum a x^2 of each row. einsum, not BLAS, here and below: its result does not depend on the number of BLAS
+    threads."""
+    return np.einsum("hm,hm->h", rows * weights, rows)
+
+
+def _mix(shares: np.ndarray, rows: np.ndarray) -> np.ndarray:
+    """(d,) shares @ rows."""
+    return np.einsum("h,hm->m", shares, rows)
+
+
 class Metric:
-    """The contract. ``pull`` and ``degree`` are the factors of the product in D and phi; ``entropic`` picks the logarithmic
-    overlap; ``centred`` asks for row means; ``smoothed`` for annealed smoothing of centroids."""
+    """The contract. ``pull`` and ``degree`` are the factors of the product in D and phi; ``entropic`` picks the
+    logarithmic overlap; ``centred`` asks for row means; ``smoothed`` for annealed smoothing of centroids."""
 
     name: str
     pull: float = -1.0
@@ -93,16 +105,18 @@ class _Directional(Metric):
 
     def centers(self, sums, weights, alpha):
         raw = sums.linear + sums.lean[:, None]
-        return raw * _invert(np.sqrt(raw**2 @ weights))[:, None]
+        return raw * _invert(np.sqrt(_squares(raw, weights)))[:, None]
 
     def cluster_terms(self, centers, weights, alpha):
-        length = np.sqrt(centers**2 @ weights)  # 1 after an M-step, but not once the weights have moved
+        length = np.sqrt(_squares(centers, weights))  # 1 after an M-step, but not once the weights have moved
         weighted = centers * weights * _invert(length)[:, None]
-        return ClusterTerms(weighted, np.zeros(len(centers)), weighted.sum(1) if self.centred else np.zeros(len(centers)))
+        return ClusterTerms(
+            weighted, np.zeros(len(centers)), weighted.sum(1) if self.centred else np.zeros(len(centers))
+        )
 
     def centroid_gradient(self, centers, sums, agreement, alpha):
         raw = sums.linear + sums.lean[:, None]
-        return 0.5 * agreement @ centers**2 - np.einsum("hm,hm->m", centers, raw)
+        return 0.5 * _mix(agreement, centers**2) - np.einsum("hm,hm->m", centers, raw)
 
     def row_coefficients(self, strength, terms):
         square = 0.5 * strength * terms.scale**2
@@ -153,7 +167,7 @@ class SquaredEuclidean(Metric):
         return ClusterTerms(weighted, np.einsum("hm,hm->h", weighted, centers), np.zeros(len(centers)))
 
     def centroid_gradient(self, centers, sums, agreement, alpha):
-        return sums.mass @ centers**2 - 2.0 * np.einsum("hm,hm->m", centers, sums.linear)
+        return _mix(sums.mass, centers**2) - 2.0 * np.einsum("hm,hm->m", centers, sums.linear)
 
     def row_coefficients(self, strength, terms):
         return strength, NONE
@@ -189,31 +203,39 @@ class IDivergence(Metric):
         positive = centers > 0
         logs = np.log(centers, out=np.full_like(centers, -np.inf), where=positive)
         weighted = np.multiply(weights, logs, out=np.zeros_like(logs), where=np.broadcast_to(weights > 0, logs.shape))
-        offset = centers @ weights
+        offset = np.einsum("hm,m->h", centers, weights)
         if alpha > 0:
-            offset = offset + alpha * self._smoothing_cost(centers) @ weights
+            offset = offset + alpha * np.einsum("hm,m->h", self._smoothing_cost(centers), weights)
         return ClusterTerms(weighted, offset, np.zeros(len(centers)))
 
     def _smoothing_cost(self, centers):
-        """Feature by feature D(1/d, mu): the objective that the smoothed centroid minimises adds alpha times it per row."""
+        """Feature by feature D(1/d, mu): the objective that the smoothed centroid minimises adds alpha times it per
+        row."""
         even = 1.0 / centers.shape[1]
         return even * (np.log(even) - np.log(centers)) - even + centers
 
     def centroid_gradient(self, centers, sums, agreement, alpha):
         logs = np.log(centers, out=np.zeros_like(centers), where=sums.linear > 0)
-        gradient = sums.mass @ centers - np.einsum("hm,hm->m", sums.linear, logs) - sums.linear.sum(0)
+        gradient = _mix(sums.mass, centers) - np.einsum("hm,hm->m", sums.linear, logs) - sums.linear.sum(0)
         if alpha > 0:
-            gradient = gradient + alpha * (sums.mass @ self._smoothing_cost(centers))
+            gradient = gradient + alpha * _mix(sums.mass, self._smoothing_cost(centers))
         return gradient
 
     def row_coefficients(self, strength, terms):
         return NONE, strength * -terms.scale  # on linear terms: d phi / da of features only one row has is x ln 2
 
 
-METRICS: dict[str, Metric] = {metric.name: metric for metric in (Cosine(), IDivergence(), SquaredEuclidean(), Pearson())}
+METRICS: dict[str, Metric] = {
+    metric.name: metric for metric in (Cosine(), IDivergence(), SquaredEuclidean(), Pearson())
+}
 
 
 def data_cost(base: float, pull: float, sums: Sums, clusters: ClusterTerms) -> float:
     """sum_i s_i D(x_i, mu_label) from the sums alone, cost K d; ``base`` is sum_i s_i base_i."""
-    product = np.multiply(sums.linear, clusters.weighted, out=np.zeros_like(sums.linear), where=sums.linear != 0)
-    return float(base + sums.mass @ clusters.offset + pull * (product.sum() + sums.lean @ clusters.cross))
+    product = np.einsum("hm,hm->", sums.linear, clusters.weighted)
+    if np.isnan(product):  # 0 times the infinite logarithm of a feature that neither rows nor centroid have
+        product = np.multiply(
+            sums.linear, clusters.weighted, where=sums.linear != 0, out=np.zeros_like(sums.linear)
+        ).sum()
+    rest = np.einsum("h,h->", sums.mass, clusters.offset) + pull * np.einsum("h,h->", sums.lean, clusters.cross)
+    return float(base + rest + pull * product)

@@ -9,7 +9,8 @@ from hmrf_fast.kernels._jit import kernel
 
 @kernel
 def row_moments(corpus, unit, weights, entropic, first, last, square, total, entropy):
-    """Weighted moments of the rows unit * x: OUT square = sum a x^2, total = sum a x, entropy = sum a x ln x (all (n,)).
+    """Weighted moments of the rows unit * x: OUT square = sum a x^2, total = sum a x, entropy = sum a x ln x (all
+    (n,)).
 
     ``entropy`` is computed for non-negative rows only when ``entropic``. Cost: nnz.
     """
@@ -31,8 +32,8 @@ def row_moments(corpus, unit, weights, entropic, first, last, square, total, ent
 
 @kernel
 def row_norms(corpus, first, last, largest, square, absolute, total):
-    """Unweighted norms, safe against overflow: OUT largest = max |x|, square = sum (x/largest)^2, absolute = sum |x/largest|,
-    total = sum x/largest, all (n,) float64 and 0 for empty rows. Cost: nnz."""
+    """Unweighted norms, safe against overflow: OUT largest = max |x|, square = sum (x/largest)^2, absolute = sum
+    |x/largest|, total = sum x/largest, all (n,) float64 and 0 for empty rows. Cost: nnz."""
     for row in range(first, last):
         peak = 0.0
         for entry in range(corpus.indptr[row], corpus.indptr[row + 1]):
@@ -73,7 +74,8 @@ def scatter_rows(corpus, square, linear, entropy, unit, first, last, out):
 
 @kernel
 def feature_extent(corpus, low, high, count):
-    """Smallest and largest stored value and number of entries per feature: INOUT low, high (d,) float64, count (d,) int64."""
+    """Smallest and largest stored value and number of entries per feature: INOUT low, high (d,) float64, count (d,)
+    int64."""
     for entry in range(corpus.indices.size):
         feature = corpus.indices[entry]
         x = np.float64(corpus.values[entry])

@@ -8,4 +8,5 @@ class HMRFWarning(UserWarning):
 
 
 class CacheWarning(HMRFWarning):
-    """Compiled code cannot be kept on disk, so every process compiles anew; set NUMBA_CACHE_DIR to a writable folder."""
+    """Compiled code cannot be kept on disk, so every process compiles anew; set NUMBA_CACHE_DIR to a writable
+    folder."""

@@ -1,8 +1,9 @@
 """Distances between the two rows of a pair, and what they add to the gradient of the feature weights.
 
-For every metric the scaling function is phi(i, j) = centre_i + centre_j - degree * factor_i factor_j (overlap + lean_i
-counter_j + counter_i lean_j), where the overlap runs over the features both rows have: a x y for the bilinear metrics, a (x ln(x/(x+y))
-+ y ln(y/(x+y))) of the normalised rows for I-divergence. One merge of two sorted rows is all a pair costs.
+For every metric the scaling function is phi(i, j) = centre_i + centre_j - degree * factor_i factor_j (overlap +
+lean_i counter_j + counter_i lean_j), where the overlap runs over the features both rows have: a x y for the bilinear
+metrics, a (x ln(x/(x+y)) + y ln(y/(x+y))) of the normalised rows for I-divergence. One merge of two sorted rows is
+all a pair costs.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
 """A first labelling that no hard cannot-link forbids: greedy by saturation, then repair by exchange.
 
-Finding one is graph colouring, so the general problem is hard; the order of Brelaz (1979), most restricted node first, is exact for
-two clusters and rarely fails otherwise. What it leaves in conflict is repaired by min-conflicts moves with a short tabu memory.
+Finding one is graph colouring, so the general problem is hard; the order of Brelaz (1979), most restricted node
+first, is exact for two clusters and rarely fails otherwise. What it leaves in conflict is repaired by min-conflicts
+moves with a short tabu memory.
 """
 
 from __future__ import annotations
@@ -18,8 +19,8 @@ from hmrf_fast.kernels.rng import below
 def place_by_saturation(block, graph, labels):
     """Label every node with a hard cannot-link, most restricted first, cheapest free label; labels (u,) OUT.
 
-    Nodes already labelled stay. Returns the number of nodes that found no free label (they get the least conflicting one).
-    Cost: (nodes + hard links) log nodes + nodes * K.
+    Nodes already labelled stay. Returns the number of nodes that found no free label (they get the least conflicting
+    one). Cost: (nodes + hard links) log nodes + nodes * K.
     """
     n_nodes, n_clusters = block.shape
     taken = np.zeros((n_nodes, n_clusters), np.int32)
@@ -55,7 +56,8 @@ def place_by_saturation(block, graph, labels):
 
 @kernel
 def repair(graph, n_clusters, labels, seed, max_steps):
-    """Min-conflicts search: a node in conflict takes the label with the fewest conflicting partners, recent ones barred.
+    """Min-conflicts search: a node in conflict takes the label with the fewest conflicting partners, recent ones
+    barred.
 
     INOUT labels (u,) int32. Returns the number of nodes still in conflict. Cost per step: the node's links plus K.
     """

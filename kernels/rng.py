@@ -42,8 +42,8 @@ def shuffle(order, seed):
 
 @kernel
 def row_digests(indptr, indices, bits, first, last, digests):
-    """digests (n,) uint64 OUT: a hash of each row's content alone, so that rows can be put in an order that does not depend on
-    where they stand. IN bits (nnz,) uint64: the values' bit patterns as doubles. Cost: nnz."""
+    """digests (n,) uint64 OUT: a hash of each row's content alone, so that rows can be put in an order that does not
+    depend on where they stand. IN bits (nnz,) uint64: the values' bit patterns as doubles. Cost: nnz."""
     for row in range(first, last):
         word = np.uint64(indptr[row + 1] - indptr[row])
         for entry in range(indptr[row], indptr[row + 1]):

@@ -1,8 +1,9 @@
 """Centroid sums that are the same bits for any number of threads, any order and any history.
 
-Sums are kept as 64-bit integers: value * factor * 2**s, rounded toward zero, with s chosen per feature so that no sum can
-overflow. Integer addition is associative, so rows may be added in any order and moved between clusters without drift. Where the
-row factors span too wide a range for one scale, the same kernel runs on float64 sums (full passes in row order only).
+Sums are kept as 64-bit integers: value * factor * 2**s, rounded toward zero, with s chosen per feature so that no sum
+can overflow. Integer addition is associative, so rows may be added in any order and moved between clusters without
+drift. Where the row factors span too wide a range for one scale, the same kernel runs on float64 sums (full passes in
+row order only).
 """
 
 from __future__ import annotations
@@ -12,7 +13,9 @@ import numpy as np
 from hmrf_fast.kernels._jit import kernel
 
 HEADROOM = 62  # bits below the sign that a sum may use
-WIDEST_RANGE = 2.0**16  # between the largest and the smallest row factor for fixed point to keep 1e-12 relative precision
+WIDEST_RANGE = (
+    2.0**16
+)  # between the largest and the smallest row factor for fixed point to keep 1e-12 relative precision
 
 
 @kernel

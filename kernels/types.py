@@ -23,10 +23,10 @@ class Corpus(NamedTuple):
 class PenaltyGraph(NamedTuple):
     """Everything the E-step must know about constraints; built once per fit.
 
-    A *node* is a set of rows that hard must-links tie together (mostly a single row). Soft constraints are either listed
-    as row pairs (given ones, and entailed ones where a neighbourhood is small enough to enumerate) or kept implicit as
-    *blocks*: sets of rows all of whose pairs carry one weight, with *links* between two blocks all of whose cross pairs
-    are cannot-links of one weight. All row numbers below are positions in ``rows``.
+    A *node* is a set of rows that hard must-links tie together (mostly a single row). Soft constraints are either
+    listed as row pairs (given ones, and entailed ones where a neighbourhood is small enough to enumerate) or kept
+    implicit as *blocks*: sets of rows all of whose pairs carry one weight, with *links* between two blocks all of
+    whose cross pairs are cannot-links of one weight. All row numbers below are positions in ``rows``.
     """
 
     rows: np.ndarray  # (r,) int64, ascending: the rows of X that a constraint touches
@@ -36,7 +36,9 @@ class PenaltyGraph(NamedTuple):
     pair_first: np.ndarray  # (m,) int32
     pair_second: np.ndarray  # (m,) int32
     pair_kind: np.ndarray  # (m,) int8, +1 must-link, -1 cannot-link
-    pair_weight: np.ndarray  # (m,) float64, finite; negative where a given weight is below the entailed one of its block
+    pair_weight: (
+        np.ndarray
+    )  # (m,) float64, finite; negative where a given weight is below the entailed one of its block
     edge_ptr: np.ndarray  # (u + 1,) int64: the pairs between two different nodes, listed under both
     edge_node: np.ndarray  # (e,) int32, the node at the other end
     edge_pair: np.ndarray  # (e,) int64 into the pair arrays
@@ -46,7 +48,9 @@ class PenaltyGraph(NamedTuple):
     unit_nodes: np.ndarray  # (.,) int32
     block_ptr: np.ndarray  # (b + 1,) int64: implicit blocks, as rows
     block_rows: np.ndarray  # (.,) int32, grouped by node inside a block
-    block_weight: np.ndarray  # (b,) float64: > 0 every inner pair is a must-link, < 0 a cannot-link, 0 inner pairs are free
+    block_weight: (
+        np.ndarray
+    )  # (b,) float64: > 0 every inner pair is a must-link, < 0 a cannot-link, 0 inner pairs are free
     link_ptr: np.ndarray  # (b + 1,) int64: implicit cannot-links between blocks, listed under both
     link_block: np.ndarray  # (.,) int32
     link_weight: np.ndarray  # (.,) float64, > 0

@@ -17,7 +17,8 @@ import scipy.sparse as sp
 
 from hmrf_fast import datasets
 
-COMMAND = (sys.executable, "-W", "error", "-m", "hmrf_fast.app.cli")
+# -P: the working directory, maybe a checkout without hmrf_fast.kernels, must not come before the installed package.
+COMMAND = (sys.executable, "-P", "-W", "error", "-m", "hmrf_fast.app.cli")
 PAIRS = "i,j,type\n0,1,must\n100,101,must\n0,100,cannot\n0,200,cannot\n"
 
 
@@ -213,7 +214,7 @@ BAD_MATRICES = {
     "no values": (lambda path: np.savez(path, indices=[0], indptr=[0, 1], shape=[1, 1]), "has no values named"),
     "not finite": (lambda path: np.savez(path, X=[[1.0, np.nan], [2.0, 1.0], [0.0, 1.0]]), "NaN"),
     "too few rows": (lambda path: np.savez(path, X=[[1.0, 2.0], [2.0, 1.0]]), "3"),
-    "one axis": (lambda path: np.savez(path, X=[1.0, 2.0]), "X"),
+    "one axis": (lambda path: np.savez(path, X=[1.0, 2.0]), "an array of 1 axes, expected rows and columns"),
 }
 
 

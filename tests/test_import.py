@@ -9,7 +9,9 @@ import pytest
 
 
 def run(code: str) -> str:
-    done = subprocess.run([sys.executable, "-W", "error", "-c", code], capture_output=True, text=True, timeout=120)
+    # -P: the working directory, maybe a checkout without hmrf_fast.kernels, must not come before the installed package.
+    command = [sys.executable, "-P", "-W", "error", "-c", code]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=120)
     assert done.returncode == 0, done.stderr
     return done.stdout.strip()
 

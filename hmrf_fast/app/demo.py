@@ -37,7 +37,7 @@ class Outcome(NamedTuple):
 
 
 def demo(
-    runs: Annotated[int, typer.Option(min=1, help="Random splits and draws to average over.")] = 5,
+    runs: Annotated[int, typer.Option(min=1, help="Random splits and draws to average over.")] = 2,
     quick: Annotated[bool, typer.Option("--quick", help="One run only.")] = False,
     random_state: RandomState = 0,
     n_threads: NThreads = None,

@@ -51,7 +51,7 @@ def read_matrix(path: Path, values: str | None, metric: str) -> Any:
 
                 return _checked(sparse_from_arrays(archive, _choose_values(path, names, values, metric)))
             if "X" in names:
-                return archive["X"]
+                return _checked(archive["X"])
     except FileNotFoundError:
         raise BadInput(f"{path}: there is no such file") from None
     except _UNREADABLE as error:
@@ -63,7 +63,9 @@ def read_matrix(path: Path, values: str | None, metric: str) -> Any:
 
 
 def _checked(matrix: Any) -> Any:
-    """Return the matrix; raise ValueError if its indices lead outside of it."""
+    """Return the matrix; raise ValueError if it has no rows and columns, or indices that lead outside of it."""
+    if matrix.ndim != 2:
+        raise ValueError(f"an array of {matrix.ndim} axes, expected rows and columns")
     if hasattr(matrix, "check_format"):
         matrix.check_format(full_check=True)
     return matrix

@@ -1,0 +1,236 @@
+"""The E-step on instances small enough to know the exact optimum, and hard cannot-links against graph colouring."""
+
+from __future__ import annotations
+
+import numpy as np
+import oracle
+import pytest
+from engine_helpers import (
+    NO_PRIOR,
+    TINY_LIMITS,
+    Instance,
+    assert_near,
+    constraints_of,
+    engine_objective,
+    entailed_pairs,
+    examples,
+    graph_of,
+    instances,
+    problem_of,
+    state_of,
+)
+from hypothesis import given
+from hypothesis import strategies as st
+from oracle import CANNOT_LINK, MUST_LINK
+from scipy import sparse
+from strategies import random_states
+
+from hmrf_fast import e_step
+from hmrf_fast.geometry import measure
+from hmrf_fast.kernels.icm import block_moves, sweeps
+
+METHODS = ("icm", "block_icm")
+penalties = st.sampled_from(["distance", "potts"])
+RESTARTS = 8
+
+
+def table_of(state, case):
+    """(n, K) distances times sample weights: what a label costs without constraints."""
+    own = oracle.distances(case.rows, state.centers, case.a, case.metric)
+    return own * case.sample_weight[:, None]
+
+
+def solve(state, seed, method, previous=None):
+    return e_step.assign(state.problem, state.geometry, state.clusters, previous, np.uint64(seed), method)[0]
+
+
+def priced(case, penalty, infer):
+    pairs = entailed_pairs(case.X.shape[0], case.pairs) if infer else case.pairs
+    return oracle.price_pairs(case.rows, case.a, case.metric, pairs, penalty)
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# Against each other and against the exact optimum
+
+
+@examples(150)
+@given(instances(n=(3, 20), K=(2, 4), max_pairs=25), penalties, st.booleans(), st.integers(0, 2**63 - 1), st.booleans())
+def test_block_moves_are_never_worse_than_plain_icm(case, penalty, infer, seed, from_labels):
+    state = state_of(case, infer=infer, potts=penalty == "potts")
+    previous = case.labels if from_labels else None
+    costs, D, pairs = {}, table_of(state, case), priced(case, penalty, infer)
+    for method in METHODS:
+        costs[method] = oracle.icm_cost(solve(state, seed, method, previous), D, pairs)
+    assert costs["block_icm"] <= costs["icm"] + 1e-12 * abs(costs["icm"])
+    if from_labels:
+        assert costs["icm"] <= oracle.icm_cost(previous, D, pairs) + 1e-10
+
+
+@examples(60)
+@given(instances(n=(3, 14), K=(2, 4), max_pairs=20), penalties, st.integers(0, 2**63 - 1))
+def test_icm_ends_where_no_row_wants_to_move(case, penalty, seed):
+    """A fixed point of the paper's sweep, as the oracle prices it."""
+    state = state_of(case, potts=penalty == "potts")
+    D, pairs = table_of(state, case), priced(case, penalty, infer=False)
+    for method in METHODS:
+        labels = solve(state, seed, method)
+        for i in range(labels.size):
+            row = oracle.icm_row_costs(i, labels, D, pairs)
+            assert row[labels[i]] <= row.min() + 1e-9 * (1.0 + abs(row).max())
+
+
+def optimum_cases(count):
+    """Mixed must- and cannot-links that are dense enough to disagree with the distances."""
+    for number in range(count):
+        rng = np.random.default_rng(number)
+        n, K = int(rng.integers(4, 8)), int(rng.integers(2, 4))
+        metric = oracle.METRICS[number % 4]
+        X = rng.uniform(0.1, 3.0, (n, 5)) * (rng.random((n, 5)) < 0.7)
+        X[:, 0] += 0.1
+        i, j = np.triu_indices(n, 1)
+        chosen = rng.choice(i.size, min(i.size, int(rng.integers(2, 10))), replace=False)
+        weight = (0.1, 5.0) if number % 3 else (5.0, 50.0)
+        pairs = [
+            (int(i[p]), int(j[p]), MUST_LINK if rng.random() < 0.5 else CANNOT_LINK, rng.uniform(*weight)) for p in chosen
+        ]
+        labels = rng.permutation(np.concatenate([np.arange(K), rng.integers(K, size=n - K)])).astype(np.int32)
+        yield Instance(sparse.csr_matrix(X), metric, K, labels, np.ones(5), np.ones(n), pairs)
+
+
+def best_of_restarts(state, case, D, pairs):
+    """The library's restarts in miniature: one from nothing, the others from random labels."""
+    rng = np.random.default_rng(0)
+    starts = [None, *(rng.integers(case.K, size=case.labels.size).astype(np.int32) for _ in range(RESTARTS - 1))]
+    return min(oracle.icm_cost(solve(state, k, "block_icm", start), D, pairs) for k, start in enumerate(starts))
+
+
+def test_restarts_of_block_icm_find_the_exact_optimum():
+    found, count = 0, 240
+    for number, case in enumerate(optimum_cases(count)):
+        penalty, infer = ("distance", "potts")[number % 2], number % 8 < 4
+        state = state_of(case, infer=infer, potts=penalty == "potts")
+        D, pairs = table_of(state, case), priced(case, penalty, infer)
+        best = best_of_restarts(state, case, D, pairs)
+        exact = oracle.milp_optimum(D, pairs)[1] if number % 10 == 0 else oracle.icm_optimum(D, pairs)[1]
+        assert best >= exact - 1e-9 * (1.0 + abs(exact))
+        found += best <= exact + 1e-9 * (1.0 + abs(exact))
+    print(f"exact optimum found in {found} of {count} instances ({found / count:.1%})")
+    assert found / count >= 0.95
+
+
+def four_points(weight):
+    """X = 0, 1, 10, 12 with one must-link between the ends."""
+    X = sparse.csr_matrix([[0.0], [1.0], [10.0], [12.0]])
+    pairs = [(0, 3, MUST_LINK, weight)]
+    return Instance(X, "sqeuclidean", 2, np.array([0, 0, 1, 1], np.int32), np.ones(1), np.ones(4), pairs)
+
+
+def test_block_moves_leave_the_trap_of_single_moves():
+    """Between 0|1 and 2|3 a heavy must-link (0, 3) holds both ends; only moving them together pays.
+
+    From labels that keep the must-link at a dear place, no single row can leave: sweeps are stuck, block moves are not.
+    """
+    case = four_points(1000.0)
+    state = state_of(case, potts=True)._replace(centers=np.array([[22.0 / 3.0], [1.0]]))
+    stuck = np.array([1, 1, 0, 1], np.int32)
+    assert np.array_equal(solve(state, 0, "icm", stuck), stuck)
+    assert np.array_equal(solve(state, 0, "block_icm", stuck), [0, 1, 0, 0])
+
+
+def test_every_accepted_move_lowers_the_cost():
+    """One sweep at a time and one block pass at a time: the cost falls whenever either reports a move, else it rests."""
+    moved = [0, 0]
+    for number, case in enumerate(optimum_cases(60)):
+        state = state_of(case, infer=True)
+        graph, prices = state.problem.graph, state.geometry.pair_cost
+        D, pairs = table_of(state, case), priced(case, "distance", infer=True)
+        D = np.ascontiguousarray(D)
+        nodes = np.random.default_rng(number).integers(case.K, size=graph.rows.size).astype(np.int32)
+        block, movable = D[graph.rows][graph.node_rows], np.ones(nodes.size, np.uint8)
+        labels = case.labels.copy()
+
+        def cost(nodes=nodes, labels=labels, graph=graph, D=D, pairs=pairs):
+            labels[graph.rows] = nodes[graph.node_of_row]
+            return oracle.icm_cost(labels, D, pairs)
+
+        before = cost()
+        for step in range(6):
+            one = np.uint64(step)
+            if step % 2:
+                moves = block_moves(block, graph, prices, nodes, movable, one)
+            else:
+                moves = sweeps(block, graph, prices, nodes, movable, one, 1)
+            after = cost()
+            assert after < before if moves else after == before
+            moved[step % 2] += moves
+            before = after
+    assert min(moved) > 10  # both kinds of moves were put to the test
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# Implicit constraints
+
+
+@examples(80)
+@given(
+    instances(metrics=("cosine", "pearson", "sqeuclidean"), n=(4, 16), K=(2, 4), max_pairs=10),
+    penalties,
+    st.sampled_from(TINY_LIMITS),
+    st.integers(0, 100),
+)
+def test_implicit_plans_answer_like_listed_ones(case, penalty, limits, seed):
+    """Where each ends, neither wants to move on, priced by the other: both reach the same local optima."""
+    n, potts = case.X.shape[0], penalty == "potts"
+    graphs = [graph_of(n, case.pairs, infer=True, limits=one) for one in (None, limits)]
+    states = [state_of(case, graph=graph, potts=potts) for graph in graphs]
+    D, pairs = table_of(states[0], case), priced(case, penalty, infer=True)
+    for mine, other in (states, states[::-1]):
+        labels = solve(mine, seed, "block_icm", case.labels)
+        cost = oracle.icm_cost(labels, D, pairs)
+        again = oracle.icm_cost(solve(other, seed, "block_icm", labels), D, pairs)
+        assert again == pytest.approx(cost, rel=1e-10, abs=1e-10)
+        at = [engine_objective(state._replace(labels=labels), prior=NO_PRIOR) for state in states]
+        assert_near(at[1], at[0])
+        assert_near(at[0], cost)
+
+
+def test_implicit_and_listed_plans_reach_the_same_objective():
+    """Best of restarts on 60 instances: blocks and links cost nothing in quality."""
+    cases = [case for case in optimum_cases(120) if case.metric != "i_divergence"][:60]
+    for number, case in enumerate(cases):
+        potts = bool(number % 2)
+        D, pairs = None, priced(case, "potts" if potts else "distance", infer=True)
+        best = []
+        for limits in (None, TINY_LIMITS[number % 4 // 2]):
+            graph = graph_of(case.X.shape[0], case.pairs, infer=True, limits=limits)
+            state = state_of(case, graph=graph, potts=potts)
+            D = table_of(state, case)
+            best.append(best_of_restarts(state, case, D, pairs))
+        assert best[1] == pytest.approx(best[0], rel=1e-9, abs=1e-9)
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# Rows under no constraint
+
+
+@examples(40)
+@given(instances(n=(3, 20), K=(1, 4), max_pairs=5), random_states())
+def test_untouched_rows_take_the_nearest_centroid(case, rng):
+    state = state_of(case)
+    free = np.setdiff1d(np.arange(case.X.shape[0]), state.problem.graph.rows)
+    labels = solve(state, rng.integers(2**32), "block_icm")
+    D = oracle.distances(case.rows, state.centers, case.a, case.metric)
+    assert_near(D[free, labels[free]], D[free].min(axis=1))
+
+
+@examples(40)
+@given(instances(n=(3, 20), K=(2, 4)), st.sampled_from(METHODS), st.booleans())
+def test_reported_distances_belong_to_the_labels(case, method, infer):
+    problem = problem_of(case, infer=infer)
+    state = state_of(case, infer=infer)
+    labels, nearest = e_step.assign(
+        problem, measure(problem, case.a), state.clusters, None, np.uint64(1), method
+    )
+    D = oracle.distances(case.rows, state.centers, case.a, case.metric)
+    assert_near(nearest, D[np.arange(labels.size), labels])
+    assert constraints_of(case.pairs).is_empty == (not case.pairs)
