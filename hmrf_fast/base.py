@@ -97,8 +97,8 @@ class ConstrainedClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Cl
         n_empty = int(np.count_nonzero(problem.unit == 0))
         if n_empty:
             warnings.warn(
-                f"{n_empty} of {n_rows} rows are empty under metric={settings.metric!r} (no direction or mass): equally "
-                "far from every centroid, they join the first cluster; leave them out",
+                f"{n_empty} of {n_rows} rows are empty under metric={settings.metric!r} (no direction or mass): "
+                "equally far from every centroid, they join the first cluster; leave them out",
                 EmptyRowsWarning,
                 stacklevel=5,
             )

@@ -54,7 +54,7 @@ def finish_options(settings: Settings, problem: Problem) -> Options:
 
 
 def thread_count(n_threads) -> int:
-    return availablethread_count() if n_threads in (None, -1) else int(n_threads)
+    return available_threads() if n_threads in (None, -1) else int(n_threads)
 
 
 def is_array(init) -> bool:

@@ -23,7 +23,7 @@ LAYERS = (
     {"constraints", "components", "contradictions", "neighborhoods", "violations", "report"},
     {"penalties", "closure", "enumeration", "implicit"},
     {"inputs", "seeding", "low_rank", "start", "em", "rows"},
-    {"base"},
+    {"base", "settings"},
     {"hmrf_kmeans", "pckmeans", "seeded", "copkmeans", "spherical", "active", "storage"},
     {"datasets", "scores", "protocol", "plotting", "ablations"},
     {"app"},

@@ -49,6 +49,7 @@ def demo(
         from hmrf_fast import datasets
 
         started = perf_counter()
+        console.print(f"Clustering 300 newsgroup messages, {runs} run(s); the first one ever compiles the kernels.")
         for metric, values in METRICS:
             corpus = datasets.load("news_different_3", values=values)
             with console.status(f"{metric} on {values}: {runs} run(s)"):
