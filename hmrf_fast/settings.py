@@ -12,6 +12,7 @@ from hmrf_fast.constraints import Constraints
 from hmrf_fast.em import Options
 from hmrf_fast.errors import InputError
 from hmrf_fast.geometry import Problem
+from hmrf_fast.kernels.pool import available_threads
 from hmrf_fast.weight_step import choose_prior
 
 
