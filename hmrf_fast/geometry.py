@@ -11,6 +11,7 @@ from hmrf_fast.kernels import pool
 from hmrf_fast.kernels.metrics import METRICS, NONE, Metric
 from hmrf_fast.kernels.moments import feature_extent, row_moments, row_norms
 from hmrf_fast.kernels.pairs import pair_distances
+from hmrf_fast.kernels.rng import row_digests
 from hmrf_fast.kernels.sums import feature_chunks
 from hmrf_fast.kernels.types import Corpus, Moments, PairTerms, PenaltyGraph, RowTerms
 
@@ -30,6 +31,7 @@ class Problem(NamedTuple):
     mean: np.ndarray  # (n,) float64 plain row means, or length 0
     signed: bool  # whether any value is negative
     potts: bool  # constant penalties in place of distances
+    keys: np.ndarray  # (n,) uint64, hashes of the rows' content
     row_bounds: np.ndarray
     feature_bounds: np.ndarray
     n_threads: int
@@ -37,6 +39,12 @@ class Problem(NamedTuple):
     @property
     def n_rows(self) -> int:
         return self.sample_weight.size
+
+    @property
+    def order(self) -> np.ndarray:
+        """(n,) the rows in an order that follows from their content, not from their place: draws along it give the same
+        starts for permuted rows, and for repeated rows as for weighted ones."""
+        return np.argsort(self.keys, kind="stable")
 
     def over_rows(self, task, cost_per_entry: float = 1.0) -> list:
         """Run ``task(first, last)`` over the fixed row chunks."""
@@ -62,14 +70,26 @@ class Geometry(NamedTuple):
     pair_cost: np.ndarray  # (m,) float64, the price of every listed pair when it is violated
 
 
-def build_problem(corpus, metric, sample_weight, graph, n_clusters, *, potts=False, n_threads=1) -> Problem:
-    """Norms and chunk grids of a corpus under the metric named ``metric``; cost nnz."""
+def build_problem(corpus, metric, sample_weight, graph, n_clusters, *, potts=False, n_threads=1, keys=None) -> Problem:
+    """Norms, row hashes and chunk grids of a corpus under the metric named ``metric``; cost nnz.
+
+    ``keys`` (n,) can be given where the rows are another view of rows that were hashed before.
+    """
     metric = METRICS[metric] if isinstance(metric, str) else metric
     n_rows = corpus.indptr.size - 1
     row_bounds = pool.row_chunks(corpus.indptr)
     norms = np.empty((4, n_rows))
     work = corpus.indices.size * 2.0
     pool.run_chunks(lambda first, last: row_norms(corpus, first, last, *norms), row_bounds, n_threads, work)
+    if keys is None:
+        keys = np.empty(n_rows, np.uint64)
+        bits = corpus.values.astype(np.float64, copy=False).view(np.uint64)
+        pool.run_chunks(
+            lambda first, last: row_digests(corpus.indptr, corpus.indices, bits, first, last, keys),
+            row_bounds,
+            n_threads,
+            work,
+        )
     return Problem(
         corpus=corpus,
         metric=metric,
@@ -80,6 +100,7 @@ def build_problem(corpus, metric, sample_weight, graph, n_clusters, *, potts=Fal
         mean=norms[0] * norms[3] / corpus.n_features if metric.centred else NONE,
         signed=bool(corpus.values.size and corpus.values.min() < 0),
         potts=potts,
+        keys=keys,
         row_bounds=row_bounds,
         feature_bounds=feature_chunks(corpus.indices, corpus.n_features, FEATURE_CHUNKS),
         n_threads=n_threads,

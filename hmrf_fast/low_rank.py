@@ -17,7 +17,7 @@ from hmrf_fast.em import Options, Start, best_of, run
 from hmrf_fast.geometry import Problem, build_problem, measure
 from hmrf_fast.inputs import as_corpus
 from hmrf_fast.m_step import statistics, sum_rows
-from hmrf_fast.seeding import matrix_of, restarts, row_keys
+from hmrf_fast.seeding import matrix_of, restarts
 
 RANKS = (5, 10, 20, 30)
 RESTART_ITERATIONS = 30
@@ -28,7 +28,7 @@ def usable_ranks(problem: Problem) -> list[int]:
 
     Empty where the data is too small for it. Repeated rows and rows of weight 0 do not count.
     """
-    n_distinct = np.unique(row_keys(problem)[problem.sample_weight > 0]).size
+    n_distinct = np.unique(problem.keys[problem.sample_weight > 0]).size
     ranks = sorted({*RANKS, *([min(problem.n_clusters, 100)] if problem.n_clusters > max(RANKS) else [])})
     return [rank for rank in ranks if 2 * rank < min(n_distinct, problem.corpus.n_features)]
 
@@ -75,7 +75,7 @@ def low_rank_starts(
 def _best_of_rank(problem, coordinates, metric, member, first, options, n_init, rng) -> Start:
     reduced = build_problem(
         as_corpus(sp.csr_matrix(coordinates)), metric, problem.sample_weight, problem.graph, problem.n_clusters,
-        potts=problem.potts, n_threads=problem.n_threads,
+        potts=problem.potts, n_threads=problem.n_threads, keys=problem.keys,
     )  # fmt: skip
     plain = Options(max_iter=RESTART_ITERATIONS, tol=options.tol, e_step=options.e_step)
     geometry = measure(reduced, np.ones(reduced.corpus.n_features))

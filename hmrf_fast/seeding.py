@@ -15,7 +15,6 @@ import scipy.sparse as sp
 from hmrf_fast.geometry import Problem, build_problem, measure
 from hmrf_fast.inputs import as_corpus
 from hmrf_fast.kernels.pairs import pair_distances
-from hmrf_fast.kernels.rng import row_digests
 from hmrf_fast.kernels.types import Sums
 from hmrf_fast.penalties import empty_graph
 
@@ -116,25 +115,19 @@ def plus_plus(
     pairs = measure(problem._replace(graph=empty_graph()), weights).pairs
     usable = np.where(problem.unit > 0, problem.sample_weight, 0.0)
     usable = usable if usable.any() else np.ones(problem.n_rows)
-    nearest, order = np.full(problem.n_rows, np.inf), np.argsort(row_keys(problem), kind="stable")
+    nearest, order = np.full(problem.n_rows, np.inf), problem.order
     for center in centers:
         nearest = np.minimum(nearest, _to_center(problem, center))
     while len(centers) < n_wanted:
         chance = usable * np.where(np.isinf(nearest), 1.0, nearest)
         if not chance.sum() > 0:
             chance = usable
-        row = int(np.argmax(chance)) if greedy and centers else _draw(chance, order, rng)
+        if greedy and centers:
+            row = int(order[np.argmax((nearest * (usable > 0))[order])])
+        else:
+            row = _draw(chance, order, rng)
         centers.append(row_center(problem, row))
         nearest = np.minimum(nearest, distances_to(problem, pairs, weights, row))
-
-
-def row_keys(problem: Problem) -> np.ndarray:
-    """(n,) uint64 hashes of the rows' content. Drawing along their order instead of the rows' gives the same starts
-    for permuted rows, and for repeated rows as for weighted ones. Cost nnz."""
-    corpus, digests = problem.corpus, np.empty(problem.n_rows, np.uint64)
-    bits = corpus.values.astype(np.float64, copy=False).view(np.uint64)
-    problem.over_rows(lambda first, last: row_digests(corpus.indptr, corpus.indices, bits, first, last, digests), 2.0)
-    return digests
 
 
 def _draw(chance: np.ndarray, order: np.ndarray, rng: np.random.Generator) -> int:

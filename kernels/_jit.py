@@ -61,6 +61,15 @@ class _ForgivingCache(FunctionCache):
             super().save_overload(sig, data)
         except OSError as error:
             _warn_once(error)
+        except Exception:  # the index on disk is torn: begin a new one
+            self._begin_anew(sig, data)
+
+    def _begin_anew(self, sig, data):
+        try:
+            self.flush()
+            super().save_overload(sig, data)
+        except Exception as error:
+            _warn_once(error)
 
 
 def kernel(function):

@@ -235,11 +235,12 @@ def test_bad_options(news):
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="signals work differently there")
-def test_interrupt(tmp_path):
+def test_interrupt():
     process = subprocess.Popen(
         [*COMMAND, "demo", "--runs", "1000"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
     )
-    time.sleep(5)
+    process.stdout.readline()
+    time.sleep(2)
     process.send_signal(signal.SIGINT)
     _, told = process.communicate(timeout=60)
     assert process.returncode == 130

@@ -1,4 +1,4 @@
-"""Hard cannot-links: never violated, solved where a colouring exists, refused with the rows that prove there is none."""
+"""Hard cannot-links: never violated, solved where a colouring exists, refused with the rows that prove otherwise."""
 
 from __future__ import annotations
 
@@ -19,6 +19,7 @@ from hmrf_fast.errors import InfeasibleError
 from hmrf_fast.feasibility import place
 
 HARD = np.inf
+METHODS = ("icm", "block_icm")
 
 
 def links(edges):
@@ -58,7 +59,7 @@ def test_more_mutually_linked_rows_than_clusters_are_named(K, rng):
     outside = [int(row) for row in np.setdiff1d(np.arange(n), clique)]
     # Further links may join the clique, as long as no second one of its size arises.
     edges = list(combinations(clique, 2)) + ([(outside[0], clique[0])] if K > 1 else [])
-    with pytest.raises(InfeasibleError, match=f"mutually hard cannot-linked: they need {K + 1} clusters") as error:
+    with pytest.raises(InfeasibleError, match=f"mutually hard cannot-linked.*n_clusters={K}") as error:
         colours(n, K, edges, rng)
     assert rows_named(error) == clique
 
@@ -111,7 +112,7 @@ def test_planted_colourings_with_three_colours_are_found(n, density, rng):
 
 
 @examples(60)
-@given(st.integers(4, 24), st.integers(2, 4), st.floats(0.05, 0.6), random_states(), st.sampled_from(["icm", "block_icm"]))
+@given(st.integers(4, 24), st.integers(2, 4), st.floats(0.05, 0.6), random_states(), st.sampled_from(METHODS))
 def test_the_e_step_never_violates_a_hard_constraint(n, K, share, rng, method):
     """Hard must- and cannot-links beside heavy soft ones that want the opposite."""
     planted = rng.integers(K, size=n)
