@@ -12,7 +12,7 @@ from hmrf_fast.kernels.closure import move_blocks, sweep_blocks
 from hmrf_fast.kernels.closure_energy import block_partners
 from hmrf_fast.kernels.distances import assign_rows, distance_block, fill_table, table_shape
 from hmrf_fast.kernels.icm import block_moves, sweeps, violation_cost
-from hmrf_fast.kernels.types import ClusterTerms
+from hmrf_fast.kernels.types import ClusterTerms, Links
 
 MAX_SWEEPS = 1000
 MAX_ROUNDS = 50
@@ -119,16 +119,17 @@ def settle(problem: Problem, geometry: Geometry, costs: np.ndarray, nodes: np.nd
     graph, prices = problem.graph, geometry.pair_cost
     movable = (graph.node_block < 0).astype(np.uint8)  # the nodes of implicit blocks are moved by their own kernels
     shared = (problem.corpus, geometry.pairs, geometry.weights, geometry.phi_max, costs, graph, prices, nodes)
+    links = Links(*(getattr(graph, name) for name in Links._fields))
     scratch = _scratch(problem)
     for round_number in range(MAX_ROUNDS):
         round_seed = seed + np.uint64(MAX_ROUNDS * round_number)
         for sweep in range(MAX_ROUNDS):
-            sweeps(costs, graph, prices, nodes, movable, round_seed + np.uint64(sweep), MAX_SWEEPS)
+            sweeps(costs, links, prices, nodes, movable, round_seed + np.uint64(sweep), MAX_SWEEPS)
             if not scratch or sweep_blocks(*shared, round_seed + np.uint64(sweep), *scratch) == 0:
                 break
         if method == "icm":
             break
-        moves = block_moves(costs, graph, prices, nodes, movable, round_seed)
+        moves = block_moves(costs, links, graph.unit_ptr, graph.unit_nodes, prices, nodes, movable, round_seed)
         if scratch:
             moves += move_blocks(*shared, *scratch)
         if moves == 0:
@@ -153,7 +154,7 @@ def violations(problem: Problem, geometry: Geometry, labels: np.ndarray):
     if graph.rows.size == 0:
         return 0.0, None, None, 0.0
     row_labels = labels[graph.rows]
-    cost = violation_cost(graph, geometry.pair_cost, row_labels)
+    cost = violation_cost(graph.pair_kind, graph.pair_first, graph.pair_second, geometry.pair_cost, row_labels)
     scratch = _scratch(problem)
     if not scratch:
         return cost, None, None, 0.0

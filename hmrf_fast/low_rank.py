@@ -80,7 +80,9 @@ def _best_of_rank(problem, coordinates, metric, member, first, options, n_init, 
     plain = Options(max_iter=RESTART_ITERATIONS, tol=options.tol, e_step=options.e_step)
     geometry = measure(reduced, np.ones(reduced.corpus.n_features))
     results = []
-    for centers in restarts(reduced, member, first, "k-means++", n_init, rng):
+    # Here the seeds are worth more than what starts without them gain in J: 0.43 against 0.39 NMI (related news, 500
+    # pairs).
+    for centers in restarts(reduced, member, first, "k-means++", n_init, rng, explore=False):
         results.append(run(reduced, Start(centers), plain, int(rng.integers(2**63)), geometry))
     best = best_of(results)
     return lift(problem, best.labels)

@@ -167,14 +167,16 @@ def global_center(problem: Problem) -> np.ndarray:
     return row_center(everything.problem, 0)
 
 
-def restarts(problem: Problem, member, first, rest: str, n_init: int, rng: np.random.Generator) -> Iterator[np.ndarray]:
+def restarts(
+    problem: Problem, member, first, rest: str, n_init: int, rng: np.random.Generator, explore: bool
+) -> Iterator[np.ndarray]:
     """First centroids of ``n_init`` runs.
 
-    Where violations have a price, every second random start ignores the neighbourhoods: their centroids pull all runs
-    into one basin, and J, which counts violations, tells which basin is better.
+    With ``explore``, where violations have a price, every second start ignores the neighbourhoods: their centroids pull
+    all runs into one basin, and J, which counts violations, tells which basin is better.
     """
     for number in range(n_init):
-        ignore = rest == "k-means++" and number % 2 == 1 and problem.graph.rows.size > 0
+        ignore = explore and number % 2 == 1 and problem.graph.rows.size > 0
         yield first_centers(problem, np.zeros(0, np.int32) if ignore else member, first, rest, rng)
 
 

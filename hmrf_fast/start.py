@@ -45,7 +45,7 @@ def starts(problem: Problem, resolved: Resolved, settings: Any, seed: int, matri
         return
     rest = RESTS.get(init, "k-means++")
     n_init = settings.n_init if rest != "farthest" else 1  # farthest rows are the same every time
-    yield from map(Start, restarts(problem, member, first, rest, n_init, rng))
+    yield from map(Start, restarts(problem, member, first, rest, n_init, rng, explore=rest == "k-means++"))
 
 
 def seeds_of(problem: Problem, resolved: Resolved) -> tuple[np.ndarray, np.ndarray]:

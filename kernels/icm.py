@@ -16,26 +16,28 @@ UNLABELLED = -1
 
 
 @kernel
-def label_costs(node, block, graph, pair_cost, labels, stamp, mark, costs):
+def label_costs(node, block, links, pair_cost, labels, stamp, mark, costs):
     """costs (K,) OUT of giving ``node`` each label, all other nodes fixed, up to a constant.
 
-    IN block (u, K) float64: distances of nodes to centroids; graph: PenaltyGraph; pair_cost (m,) float64: price of
-    the pair when it is violated; labels (u,) int32, -1 = none yet; nodes with stamp[node] == mark are left out (mark
-    -1: nobody is). A violated must-link is written as a credit for agreement. Cost: K plus the node's edges.
+    IN block (u, K) float64: distances of nodes to centroids; links: Links, or the PenaltyGraph; pair_cost (m,)
+    float64: price of the pair when it is violated; labels (u,) int32, -1 = none yet; nodes with stamp[node] == mark
+    are left out (mark -1: nobody is). A violated must-link is written as a credit for agreement. Cost: K plus the
+    node's edges.
     """
-    costs[:] = block[node]
-    for edge in range(graph.edge_ptr[node], graph.edge_ptr[node + 1]):
-        other = graph.edge_node[edge]
+    for h in range(costs.size):
+        costs[h] = block[node, h]
+    for edge in range(links.edge_ptr[node], links.edge_ptr[node + 1]):
+        other = links.edge_node[edge]
         label = labels[other]
         if label == UNLABELLED or (mark >= 0 and stamp[other] == mark):
             continue
-        pair = graph.edge_pair[edge]
-        if graph.pair_kind[pair] > 0:
+        pair = links.edge_pair[edge]
+        if links.pair_kind[pair] > 0:
             costs[label] -= pair_cost[pair]
         else:
             costs[label] += pair_cost[pair]
-    for edge in range(graph.hard_ptr[node], graph.hard_ptr[node + 1]):
-        other = graph.hard_node[edge]
+    for edge in range(links.hard_ptr[node], links.hard_ptr[node + 1]):
+        other = links.hard_node[edge]
         if labels[other] != UNLABELLED and not (mark >= 0 and stamp[other] == mark):
             costs[labels[other]] = np.inf
 
@@ -47,7 +49,7 @@ def better(candidate, current, scale):
 
 
 @kernel
-def sweeps(block, graph, pair_cost, labels, movable, seed, max_sweeps):
+def sweeps(block, links, pair_cost, labels, movable, seed, max_sweeps):
     """Iterated conditional modes: every node in a fresh random order to its cheapest label, until nothing changes.
 
     Nodes none of whose partners moved since their last visit are skipped: same result, fewer visits. Nodes with
@@ -57,7 +59,10 @@ def sweeps(block, graph, pair_cost, labels, movable, seed, max_sweeps):
     n_nodes, n_clusters = block.shape
     costs = np.empty(n_clusters)
     order = np.arange(n_nodes)
-    dirty = movable.copy()
+    dirty = np.empty(n_nodes, np.uint8)
+    for node in range(n_nodes):
+        dirty[node] = movable[node]
+    nobody = np.empty(0, np.int64)
     moves = 0
     for sweep in range(max_sweeps):
         shuffle(order, mix(seed, np.uint64(sweep)))
@@ -66,7 +71,7 @@ def sweeps(block, graph, pair_cost, labels, movable, seed, max_sweeps):
             if dirty[node] == 0:
                 continue
             dirty[node] = 0
-            label_costs(node, block, graph, pair_cost, labels, labels, -1, costs)
+            label_costs(node, block, links, pair_cost, labels, nobody, -1, costs)
             best = cheapest(costs)
             old = labels[node]
             if best == old or costs[best] == np.inf:
@@ -75,10 +80,10 @@ def sweeps(block, graph, pair_cost, labels, movable, seed, max_sweeps):
                 continue
             labels[node] = best
             changed += 1
-            for edge in range(graph.edge_ptr[node], graph.edge_ptr[node + 1]):
-                dirty[graph.edge_node[edge]] = movable[graph.edge_node[edge]]
-            for edge in range(graph.hard_ptr[node], graph.hard_ptr[node + 1]):
-                dirty[graph.hard_node[edge]] = movable[graph.hard_node[edge]]
+            for edge in range(links.edge_ptr[node], links.edge_ptr[node + 1]):
+                dirty[links.edge_node[edge]] = movable[links.edge_node[edge]]
+            for edge in range(links.hard_ptr[node], links.hard_ptr[node + 1]):
+                dirty[links.hard_node[edge]] = movable[links.hard_node[edge]]
         moves += changed
         if changed == 0:
             break
@@ -96,14 +101,14 @@ def cheapest(costs):
 
 
 @kernel
-def block_moves(block, graph, pair_cost, labels, movable, seed):
+def block_moves(block, links, unit_ptr, unit_nodes, pair_cost, labels, movable, seed):
     """Move whole must-link components to the label that is cheapest for all their nodes together, where that pays.
 
     Reaches optima that no sequence of improving single moves can, such as two far rows under one heavy must-link.
     INOUT labels (u,) int32, all set. Returns the number of components moved. Cost: K per node plus edges.
     """
     n_clusters = block.shape[1]
-    n_units = graph.unit_ptr.size - 1
+    n_units = unit_ptr.size - 1
     costs = np.empty(n_clusters)
     together = np.empty(n_clusters)
     stamp = np.full(block.shape[0], -1, np.int64)
@@ -111,21 +116,21 @@ def block_moves(block, graph, pair_cost, labels, movable, seed):
     shuffle(order, seed)
     moves = 0
     for unit in order:
-        nodes = graph.unit_nodes[graph.unit_ptr[unit] : graph.unit_ptr[unit + 1]]
+        nodes = unit_nodes[unit_ptr[unit] : unit_ptr[unit + 1]]
         if movable[nodes[0]] == 0:
             continue
         for node in nodes:
             stamp[node] = unit
-        now = 0.0
-        together[:] = 0.0
-        for node in nodes:
-            label_costs(node, block, graph, pair_cost, labels, stamp, unit, costs)
-            now += costs[labels[node]]
-            together += costs
-        now += _inner_cost(nodes, graph, pair_cost, labels, stamp, unit, False)
-        if _inner_hard(nodes, graph, stamp, unit):
+        now, then, impossible = _inner_costs(nodes, links, pair_cost, labels, stamp, unit)
+        if impossible:
             continue
-        together += _inner_cost(nodes, graph, pair_cost, labels, stamp, unit, True)
+        for h in range(n_clusters):
+            together[h] = then
+        for node in nodes:
+            label_costs(np.int64(node), block, links, pair_cost, labels, stamp, unit, costs)
+            now += costs[labels[node]]
+            for h in range(n_clusters):
+                together[h] += costs[h]
         best = cheapest(together)
         if together[best] < np.inf and better(together[best], now, abs(now) + abs(together[best])):
             moves += 1
@@ -135,33 +140,32 @@ def block_moves(block, graph, pair_cost, labels, movable, seed):
 
 
 @kernel
-def _inner_cost(nodes, graph, pair_cost, labels, stamp, unit, together):
-    """Price of the pairs inside a unit, in the credit form of ``label_costs``; each pair is met from both ends."""
-    total = 0.0
+def _inner_costs(nodes, links, pair_cost, labels, stamp, unit):
+    """Price of the pairs inside a unit now and if it were together, in the credit form of ``label_costs``, and
+    whether a hard cannot-link inside makes that impossible; each pair is met from both ends."""
+    now = 0.0
+    together = 0.0
     for node in nodes:
-        for edge in range(graph.edge_ptr[node], graph.edge_ptr[node + 1]):
-            other = graph.edge_node[edge]
-            if stamp[other] == unit and (together or labels[other] == labels[node]):
-                pair = graph.edge_pair[edge]
-                total += (-0.5 if graph.pair_kind[pair] > 0 else 0.5) * pair_cost[pair]
-    return total
+        for edge in range(links.hard_ptr[node], links.hard_ptr[node + 1]):
+            if stamp[links.hard_node[edge]] == unit:
+                return now, together, True
+        for edge in range(links.edge_ptr[node], links.edge_ptr[node + 1]):
+            other = links.edge_node[edge]
+            if stamp[other] == unit:
+                pair = links.edge_pair[edge]
+                price = (-0.5 if links.pair_kind[pair] > 0 else 0.5) * pair_cost[pair]
+                together += price
+                if labels[other] == labels[node]:
+                    now += price
+    return now, together, False
 
 
 @kernel
-def _inner_hard(nodes, graph, stamp, unit):
-    for node in nodes:
-        for edge in range(graph.hard_ptr[node], graph.hard_ptr[node + 1]):
-            if stamp[graph.hard_node[edge]] == unit:
-                return True
-    return False
-
-
-@kernel
-def violation_cost(graph, pair_cost, row_labels):
+def violation_cost(kind, first, second, pair_cost, row_labels):
     """Summed price of the listed pairs that the labels (r,) of the touched rows violate; cost m."""
     total = 0.0
-    for pair in range(graph.pair_first.size):
-        same = row_labels[graph.pair_first[pair]] == row_labels[graph.pair_second[pair]]
-        if same != (graph.pair_kind[pair] > 0):
+    for pair in range(first.size):
+        same = row_labels[first[pair]] == row_labels[second[pair]]
+        if same != (kind[pair] > 0):
             total += pair_cost[pair]
     return total
