@@ -14,9 +14,8 @@ def pytest_terminal_summary(terminalreporter):
     if not RECORDED:
         return
     terminalreporter.section("ratios: ours / baseline, below 1 = ours is faster")
-    terminalreporter.write_line(f"{'wall':>8} {'(lowest-highest)':>18} {'cpu':>8}   benchmark, against")
+    terminalreporter.write_line(f"{'wall':>8} {'(lowest-highest)':>18} {'cpu':>8}   benchmark: baseline")
     for name, info in RECORDED:
-        spread = f"({info['lowest']:.3f}-{info['highest']:.3f})"
-        terminalreporter.write_line(
-            f"{info['ratio']:8.3f} {spread:>18} {info['cpu_ratio']:8.3f}   {name}, {info['against']}"
-        )
+        spread = f"({info['lowest']:.3f}-{info['highest']:.3f})" if "lowest" in info else ""
+        cpu = f"{info['cpu_ratio']:.3f}" if "cpu_ratio" in info else ""
+        terminalreporter.write_line(f"{info['ratio']:8.3f} {spread:>18} {cpu:>8}   {name}: {info['against']}")

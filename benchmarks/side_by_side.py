@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from corpora import SMALL
 
+LONG_CALL = 20.0  # seconds
 SHORTEST_ROUND = 0.02  # seconds; quicker calls are repeated within a round
 RECORDED: list[tuple[str, dict[str, Any]]] = []  # what the summary at the end of a run shows
 
@@ -29,14 +30,14 @@ class Comparison(NamedTuple):
     highest: float
 
 
-def compare(ours: Callable, baseline: Callable, rounds: int = 9, seed: int = 0) -> Comparison:
+def compare(ours: Callable, baseline: Callable, rounds: int = 9, seed: int = 0, warm: bool = True) -> Comparison:
     """Time both in turn. A callable may return the number of units (iterations) it did; seconds are divided by it.
 
-    Both are called once before anything is timed, which compiles what has to be compiled.
+    With ``warm`` both are called before anything is timed, which compiles what has to be compiled.
     """
-    rounds = min(rounds, 2) if SMALL else rounds
+    rounds = min(rounds, 2 if warm else 1) if SMALL else rounds
     sides = (ours, baseline)
-    repeats = [_repeats(side) for side in sides]
+    repeats = [_repeats(side) if warm else 1 for side in sides]
     seconds = np.empty((rounds, 2, 2))  # round, side, (wall, processor)
     rng = np.random.default_rng(seed)
     for number in range(rounds):
@@ -47,7 +48,9 @@ def compare(ours: Callable, baseline: Callable, rounds: int = 9, seed: int = 0) 
     return Comparison(*map(float, (np.median(wall), np.median(cpu), *typical, wall.min(), wall.max())))
 
 
-def record(benchmark, ours: Callable, baseline: Callable, *, against: str, rounds: int = 9, **more: Any) -> None:
+def record(
+    benchmark, ours: Callable, baseline: Callable, *, against: str, rounds: int = 9, warm: bool = True, **more: Any
+) -> None:
     """Compare, let pytest-benchmark time ours, and store ratios and names with its result.
 
     Where benchmarks are disabled both run once, which only shows that they can.
@@ -55,10 +58,15 @@ def record(benchmark, ours: Callable, baseline: Callable, *, against: str, round
     if benchmark.disabled:
         baseline()
     else:
-        result = compare(ours, baseline, rounds)
-        benchmark.extra_info.update(against=against, **result._asdict(), **more)
-        RECORDED.append((benchmark.name, dict(benchmark.extra_info)))
+        result = compare(ours, baseline, rounds, warm=warm)
+        note(benchmark, against=against, **result._asdict(), **more)
     benchmark.pedantic(ours, rounds=1 if SMALL else 3, iterations=1)
+
+
+def note(benchmark, **facts: Any) -> None:
+    """Store facts, ``ratio`` and ``against`` among them, with a benchmark's result and for the summary."""
+    benchmark.extra_info.update(facts)
+    RECORDED.append((benchmark.name, facts))
 
 
 def _clocks() -> tuple[float, float]:
@@ -76,7 +84,12 @@ def _time(task: Callable, repeats: int) -> tuple[float, float]:
 
 
 def _repeats(task: Callable) -> int:
-    task()
+    """Calls per round, found by a second call where the first was not a long one (compiling takes long, too)."""
+    first = _seconds(task)
+    return 1 if first > LONG_CALL else max(1, int(SHORTEST_ROUND / max(_seconds(task), 1e-7)))
+
+
+def _seconds(task: Callable) -> float:
     begin = time.perf_counter()
     task()
-    return max(1, int(SHORTEST_ROUND / max(time.perf_counter() - begin, 1e-7)))
+    return time.perf_counter() - begin

@@ -17,6 +17,7 @@ from hmrf_fast.kernels.types import ClusterTerms, Links
 MAX_SWEEPS = 1000
 MAX_ROUNDS = 50
 BLOCK_CHUNK = 256
+HUGE = 1e200
 
 
 def build_table(problem: Problem, clusters: ClusterTerms) -> np.ndarray:
@@ -85,9 +86,10 @@ def assign(problem: Problem, geometry: Geometry, clusters: ClusterTerms, previou
 
 
 def node_costs(problem: Problem, block: np.ndarray) -> np.ndarray:
-    """(u, K) summed weighted distances per node."""
+    """(u, K) summed weighted distances per node; infinite ones (I-divergence without smoothing) become merely huge, since
+    infinity stands for what hard cannot-links forbid."""
     graph = problem.graph
-    weighted = block * problem.sample_weight[graph.rows][:, None]
+    weighted = np.minimum(block, HUGE) * problem.sample_weight[graph.rows][:, None]
     if graph.node_ptr.size - 1 == graph.rows.size:
         return weighted[graph.node_rows]
     return np.add.reduceat(weighted[graph.node_rows], graph.node_ptr[:-1], axis=0)

@@ -144,6 +144,7 @@ class _Loop:
         labels, filled = refill(self.problem, self.geometry, self.labels, self.nearest)
         if filled.size == 0:
             return
+        before = self.labels, self.centers, self.clusters
         self.labels = labels
         self._sum()
         fresh = self.problem.metric.centers(self.statistic, self.geometry.weights, self.alpha)
@@ -151,6 +152,11 @@ class _Loop:
         self.centers[filled] = fresh[filled]
         self.clusters = self._cluster_terms()
         self._record("refill")
+        if not self.history[-1] < self.history[-2] - 1e-12 * abs(self.history[-2]):
+            # Nothing gained (a smoothed centroid is at a distance even from its own row): the next tie would undo it.
+            self.labels, self.centers, self.clusters = before
+            self._sum()
+            del self.history[-1], self.steps[-1]
 
     def _cluster_terms(self) -> ClusterTerms:
         return self.problem.metric.cluster_terms(self.centers, self.geometry.weights, self.alpha)
