@@ -86,8 +86,8 @@ def assign(problem: Problem, geometry: Geometry, clusters: ClusterTerms, previou
 
 
 def node_costs(problem: Problem, block: np.ndarray) -> np.ndarray:
-    """(u, K) summed weighted distances per node; infinite ones (I-divergence without smoothing) become merely huge, since
-    infinity stands for what hard cannot-links forbid."""
+    """(u, K) summed weighted distances per node; infinite ones (I-divergence without smoothing) become merely huge,
+    since infinity stands for what hard cannot-links forbid."""
     graph = problem.graph
     weighted = np.minimum(block, HUGE) * problem.sample_weight[graph.rows][:, None]
     if graph.node_ptr.size - 1 == graph.rows.size:

@@ -17,7 +17,8 @@ from hmrf_fast.em import Options, Start, best_of, run
 from hmrf_fast.geometry import Problem, build_problem, measure
 from hmrf_fast.inputs import as_corpus
 from hmrf_fast.m_step import statistics, sum_rows
-from hmrf_fast.seeding import matrix_of, restarts
+from hmrf_fast.neighborhood_seeds import matrix_of
+from hmrf_fast.seeding import restarts
 
 RANKS = (5, 10, 20, 30)
 RESTART_ITERATIONS = 30

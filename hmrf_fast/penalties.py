@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import cache
+
 import numpy as np
 
 from hmrf_fast.closure import Layout, build_layout, penalised
@@ -94,8 +96,9 @@ def plan(
     )
 
 
+@cache
 def empty_graph() -> PenaltyGraph:
-    """The graph of no constraints at all.
+    """The graph of no constraints at all; one object for all callers.
 
     Returns
     -------

@@ -1,8 +1,5 @@
-"""First centroids: neighbourhoods by weighted farthest-first, then k-means++, farthest rows, or the printed rest.
-
-Distances between candidate centroids are those of the scaling function phi: it is the distance itself for cosine and
-squared Euclidean, and stays finite for I-divergence where one row lacks the other's features.
-"""
+"""First centroids: those of neighbourhoods, and rows drawn by distance, farthest rows or the printed rest for the
+others."""
 
 from __future__ import annotations
 
@@ -10,124 +7,94 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 import numpy as np
-import scipy.sparse as sp
 
-from hmrf_fast.geometry import Problem, build_problem, measure
-from hmrf_fast.inputs import as_corpus
-from hmrf_fast.kernels.pairs import pair_distances
-from hmrf_fast.kernels.types import Sums
+from hmrf_fast.geometry import Problem, measure
+from hmrf_fast.kernels.types import PairTerms
+from hmrf_fast.neighborhood_seeds import (
+    distances_to,
+    distances_to_center,
+    global_center,
+    neighborhood_centers,
+    row_center,
+)
 from hmrf_fast.penalties import empty_graph
 
 
-class Neighborhoods(NamedTuple):
-    """Must-link neighbourhoods as rows of their own: the summed rows of each, whose centroid they are up to scale."""
+class Field(NamedTuple):
+    """What all starts of a fit share when they choose rows."""
 
     problem: Problem
-    sizes: np.ndarray  # (L,) float64
-    first: np.ndarray  # neighbourhoods that must seed the first clusters, in order (the classes of partial labels)
+    pairs: PairTerms
+    weights: np.ndarray  # (d,) ones: no weight is learned yet
+    usable: np.ndarray  # (n,) sample weights of rows that can be a centroid
+    order: np.ndarray  # (n,) rows by content
+
+    def distances_to(self, row: int) -> np.ndarray:
+        """(n,) phi between one row and all rows."""
+        return distances_to(self.problem, self.pairs, self.weights, row)
 
 
-def matrix_of(problem: Problem) -> sp.csr_matrix:
-    """The corpus as a scipy matrix; nothing is copied."""
-    corpus = problem.corpus
-    return sp.csr_matrix(
-        (corpus.values, corpus.indices, corpus.indptr), shape=(problem.n_rows, corpus.n_features), copy=False
-    )
-
-
-def gather(problem: Problem, member: np.ndarray, first: np.ndarray) -> Neighborhoods:
-    """Sum the rows of each neighbourhood; ``member`` (n,) int32 numbers them, -1 = in none. Cost nnz.
-
-    Mean for I-divergence and squared Euclidean, sum of unit rows for the directional metrics.
-    """
-    count = int(member.max()) + 1 if member.size else 0
-    rows = np.flatnonzero((member >= 0) & (problem.sample_weight > 0))
-    strength = problem.unit[rows] * problem.sample_weight[rows]
-    indicator = sp.csr_matrix((strength, (member[rows], rows)), shape=(count, problem.n_rows))
-    sizes = np.bincount(member[rows], problem.sample_weight[rows], count)
-    if not problem.metric.directional:
-        indicator = sp.diags_array(1.0 / np.maximum(sizes, 1e-300)) @ indicator
-    summed = sp.csr_matrix(indicator @ matrix_of(problem).astype(np.float64, copy=False))
-    summed.sort_indices()
-    summed.eliminate_zeros()
-    part = build_problem(
-        as_corpus(summed),
-        problem.metric,
-        np.ones(count),
-        empty_graph(),
-        problem.n_clusters,
-        n_threads=problem.n_threads,
-    )
-    return Neighborhoods(part, sizes, first)
-
-
-def distances_to(problem: Problem, pairs, weights: np.ndarray, row: int) -> np.ndarray:
-    """(n,) phi between one row and all rows; cost nnz."""
-    phi = np.empty(problem.n_rows)
-    rows, same = np.arange(problem.n_rows), np.full(problem.n_rows, row)
-    problem.over_rows(
-        lambda first, last: pair_distances(
-            problem.corpus, pairs, problem.unit, weights, problem.metric.entropic, rows, same, first, last, phi
-        ),
-        4.0,
-    )
-    return np.maximum(phi, 0.0)
-
-
-def farthest_first(neighborhoods: Neighborhoods, n_wanted: int, to_global: np.ndarray) -> np.ndarray:
-    """Weighted farthest-first over neighbourhood centroids (KDD 2004, section 3.3, with square-root weights).
-
-    Begins with the largest (or with those that must come first); next is the one whose smallest sqrt(n_p n_q) D to
-    the chosen is largest; for directional metrics whose largest similarity / sqrt(n_p n_q) is smallest, where the
-    similarity is the inner product of the means of the unit rows. A mean of few rows is long, so small neighbourhoods
-    are not mistaken for distant ones. Ties go to the one farthest from the global centroid (``to_global``), then to
-    the first. Cost: non-zeros of the centroids per choice.
-    """
-    problem, sizes = neighborhoods.problem, neighborhoods.sizes
+def build_field(problem: Problem) -> Field:
+    """Cost nnz."""
     weights = np.ones(problem.corpus.n_features)
-    pairs = measure(problem, weights).pairs
-    length = np.divide(1.0, problem.unit * sizes, out=np.zeros_like(sizes), where=problem.unit > 0)
-    chosen = neighborhoods.first.tolist() or [_first_best(sizes, to_global, np.zeros(sizes.size, bool))]
-    score = np.full(sizes.size, np.inf)
-    for step in range(n_wanted):
-        if step >= len(chosen):
-            chosen.append(_first_best(score, to_global, np.isin(np.arange(sizes.size), chosen)))
-        latest = chosen[step]
-        distance = distances_to(problem, pairs, weights, latest)
-        scale = np.sqrt(sizes * sizes[latest])
-        similarity = (1.0 - distance) * length * length[latest]
-        score = np.minimum(score, -similarity / scale if problem.metric.directional else distance * scale)
-    return np.array(chosen[:n_wanted])
-
-
-def _first_best(score: np.ndarray, tie: np.ndarray, barred: np.ndarray) -> int:
-    score = np.where(barred, -np.inf, score)
-    best = score >= score.max() - 1e-12 * abs(score.max())
-    return int(np.flatnonzero(best)[np.argmax(tie[best])])
-
-
-def plus_plus(
-    problem: Problem, centers: list[np.ndarray], n_wanted: int, rng: np.random.Generator, greedy: bool
-) -> None:
-    """Append rows to ``centers`` until there are ``n_wanted``: drawn with probability weight * D to the nearest so far
-    (k-means++, Arthur and Vassilvitskii 2007), or always the farthest when ``greedy``. Cost nnz per centroid."""
-    weights = np.ones(problem.corpus.n_features)
-    pairs = measure(problem._replace(graph=empty_graph()), weights).pairs
     usable = np.where(problem.unit > 0, problem.sample_weight, 0.0)
     usable = usable if usable.any() else np.ones(problem.n_rows)
-    nearest, order = np.full(problem.n_rows, np.inf), problem.order
-    for center in centers:
-        nearest = np.minimum(nearest, _to_center(problem, center))
-    while len(centers) < n_wanted:
-        chance = usable * np.where(np.isinf(nearest), 1.0, nearest)
-        if not chance.sum() > 0:
-            chance = usable
-        if greedy and centers:
-            row = int(order[np.argmax((nearest * (usable > 0))[order])])
+    return Field(problem, measure(problem._replace(graph=empty_graph()), weights).pairs, weights, usable, problem.order)
+
+
+def restarts(
+    problem: Problem, member, first, rest: str, n_init: int, rng: np.random.Generator, explore: bool
+) -> Iterator[np.ndarray]:
+    """First centroids (K, d) of ``n_init`` runs.
+
+    Neighbourhoods (``member``, ``first``: see ``gather``) seed the first clusters; ``rest`` ("farthest", "k-means++",
+    "printed") fills the others. With ``explore``, where violations have a price, every second start ignores the
+    neighbourhoods: their centroids pull all runs into one basin, and J, which counts violations, tells which is better.
+    """
+    seeded = neighborhood_centers(problem, member, first)
+    if rest == "printed":
+        middle = global_center(problem)
+        for _ in range(n_init):
+            yield np.concatenate([seeded, _perturbed(middle, problem.n_clusters - len(seeded), rng)])
+        return
+    field = build_field(problem)
+    nearest = np.full(problem.n_rows, np.inf)
+    if len(seeded) < problem.n_clusters:
+        for center in seeded:
+            nearest = np.minimum(nearest, distances_to_center(problem, center))
+    for number in range(n_init):
+        if explore and number % 2 == 1 and problem.graph.rows.size > 0:
+            yield _complete(field, seeded[:0], np.full(problem.n_rows, np.inf), rng, False)
         else:
-            row = _draw(chance, order, rng)
-        centers.append(row_center(problem, row))
-        nearest = np.minimum(nearest, distances_to(problem, pairs, weights, row))
+            yield _complete(field, seeded, nearest, rng, rest == "farthest")
+
+
+def _perturbed(middle: np.ndarray, count: int, rng: np.random.Generator) -> np.ndarray:
+    """The global centroid with every coordinate multiplied by 1 + 0.7 (U - 0.5): the printed rest (the authors'
+    program)."""
+    return middle * (1.0 + 0.7 * (rng.random((count, middle.size)) - 0.5))
+
+
+def _complete(
+    field: Field, seeded: np.ndarray, nearest: np.ndarray, rng: np.random.Generator, greedy: bool
+) -> np.ndarray:
+    """Add rows until there are K centroids: drawn with probability weight * D to the nearest so far (k-means++,
+    Arthur and Vassilvitskii 2007), or always the farthest when ``greedy``. ``nearest`` (n,) are distances to the
+    seeded ones.
+
+    Cost nnz per centroid."""
+    centers = list(seeded)
+    while len(centers) < field.problem.n_clusters:
+        chance = field.usable * np.where(np.isinf(nearest), 1.0, nearest)
+        if not chance.sum() > 0:
+            chance = field.usable
+        if greedy and centers:
+            row = int(field.order[np.argmax((nearest * (field.usable > 0))[field.order])])
+        else:
+            row = _draw(chance, field.order, rng)
+        centers.append(row_center(field.problem, row))
+        nearest = np.minimum(nearest, field.distances_to(row))
+    return np.array(centers)
 
 
 def _draw(chance: np.ndarray, order: np.ndarray, rng: np.random.Generator) -> int:
@@ -135,66 +102,3 @@ def _draw(chance: np.ndarray, order: np.ndarray, rng: np.random.Generator) -> in
     total = np.cumsum(chance[order])
     place = int(np.searchsorted(total, rng.random() * total[-1], side="right"))
     return int(order[place if place < order.size else np.flatnonzero(chance[order])[-1]])
-
-
-def _to_center(problem: Problem, center: np.ndarray) -> np.ndarray:
-    """(n,) phi between a dense centroid and all rows: the centroid joins the corpus as one more row."""
-    both = sp.vstack([sp.csr_matrix(center[None, :]), matrix_of(problem)], format="csr")
-    joined = build_problem(as_corpus(both), problem.metric, np.ones(both.shape[0]), empty_graph(), 1)
-    weights = np.ones(problem.corpus.n_features)
-    return distances_to(joined, measure(joined, weights).pairs, weights, 0)[1:]
-
-
-def row_center(problem: Problem, row: int) -> np.ndarray:
-    """A row as a centroid (d,)."""
-    corpus = problem.corpus
-    span = slice(corpus.indptr[row], corpus.indptr[row + 1])
-    linear = np.zeros((1, corpus.n_features))
-    linear[0, corpus.indices[span]] = corpus.values[span] * problem.unit[row]
-    lean = -problem.mean[row] * problem.unit[row] if problem.metric.centred else 0.0
-    return problem.metric.centers(Sums(linear, np.array([lean]), np.ones(1)), np.ones(corpus.n_features), 0.0)[0]
-
-
-def perturbed_global(problem: Problem, rng: np.random.Generator) -> np.ndarray:
-    """The global centroid with every coordinate multiplied by 1 + 0.7 (U - 0.5): the printed start (the authors'
-    program)."""
-    return global_center(problem) * (1.0 + 0.7 * (rng.random(problem.corpus.n_features) - 0.5))
-
-
-def global_center(problem: Problem) -> np.ndarray:
-    """(d,) centroid of all rows."""
-    everything = gather(problem, np.zeros(problem.n_rows, np.int32), np.zeros(0, np.int64))
-    return row_center(everything.problem, 0)
-
-
-def restarts(
-    problem: Problem, member, first, rest: str, n_init: int, rng: np.random.Generator, explore: bool
-) -> Iterator[np.ndarray]:
-    """First centroids of ``n_init`` runs.
-
-    With ``explore``, where violations have a price, every second start ignores the neighbourhoods: their centroids pull
-    all runs into one basin, and J, which counts violations, tells which basin is better.
-    """
-    for number in range(n_init):
-        ignore = explore and number % 2 == 1 and problem.graph.rows.size > 0
-        yield first_centers(problem, np.zeros(0, np.int32) if ignore else member, first, rest, rng)
-
-
-def first_centers(problem: Problem, member, first, rest: str, rng: np.random.Generator) -> np.ndarray:
-    """(K, d) start from neighbourhoods; ``rest`` ("farthest", "k-means++", "printed") fills what they do not seed."""
-    centers: list[np.ndarray] = []
-    if member.size and member.max() >= 0:
-        neighborhoods = gather(problem, member, first)
-        count = min(neighborhoods.sizes.size, problem.n_clusters)
-        to_global = _to_center(neighborhoods.problem, global_center(problem))
-        if neighborhoods.sizes.size > problem.n_clusters or not neighborhoods.first.size:
-            chosen = farthest_first(neighborhoods, count, to_global)
-        else:
-            others = np.setdiff1d(np.arange(neighborhoods.sizes.size), neighborhoods.first)
-            chosen = np.concatenate([neighborhoods.first, others])[:count]
-        centers = [row_center(neighborhoods.problem, int(which)) for which in chosen]
-    if rest == "printed":
-        centers += [perturbed_global(problem, rng) for _ in range(problem.n_clusters - len(centers))]
-    else:
-        plus_plus(problem, centers, problem.n_clusters, rng, greedy=rest == "farthest")
-    return np.array(centers)

@@ -54,18 +54,18 @@ def farthest_first(neighborhood_centroids, sizes, K, metric, a, global_centroid)
     """Order in which weighted farthest-first visits min(K, lambda) neighbourhoods (KDD 2004 section 3.3).
 
     First the largest; then the unvisited p with the largest minimum over visited q of sqrt(n_p n_q) * D_a(p, q), for
-    cosine and pearson the smallest maximum of similarity / sqrt(n_p n_q).  Ties (to 1e-12) go to the one farthest from
-    the global centroid, then to the lowest index.
+    cosine and pearson the smallest maximum of similarity / sqrt(n_p n_q), the similarity being the inner product of the
+    centroids as given: means of unit rows.  Ties (to 1e-12) go to the one farthest from the global centroid, then to
+    the lowest index.
     """
     mu = np.asarray(neighborhood_centroids, dtype=np.float64)
     depth = [distance(row, global_centroid, a, metric) for row in mu]
 
     def score(p, visited):
         scale = [sqrt(sizes[p] * sizes[q]) for q in visited]
-        gap = [distance(mu[p], mu[q], a, metric) for q in visited]
         if metric in ("cosine", "pearson"):
-            return min(-(1.0 - g) / c for g, c in zip(gap, scale, strict=True))
-        return min(c * g for g, c in zip(gap, scale, strict=True))
+            return min(-sum(a * mu[p] * mu[q]) / c for q, c in zip(visited, scale, strict=True))
+        return min(c * distance(mu[p], mu[q], a, metric) for q, c in zip(visited, scale, strict=True))
 
     visited = [_best(range(len(mu)), list(sizes), depth)] if K > 0 and len(mu) else []
     while len(visited) < min(K, len(mu)):

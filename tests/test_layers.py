@@ -22,7 +22,7 @@ LAYERS = (
     {"e_step", "m_step", "weight_step", "relocation"},
     {"constraints", "components", "contradictions", "neighborhoods", "violations", "report"},
     {"penalties", "closure", "enumeration", "implicit"},
-    {"inputs", "seeding", "low_rank", "start", "em", "rows"},
+    {"inputs", "neighborhood_seeds", "seeding", "low_rank", "start", "em", "rows"},
     {"base", "settings"},
     {"hmrf_kmeans", "pckmeans", "seeded", "copkmeans", "spherical", "active", "storage"},
     {"datasets", "scores", "protocol", "plotting", "ablations"},
