@@ -168,9 +168,10 @@ class _Loop:
             self.sums = update_sums(self.problem, self.geometry, self.sums, self.labels)
         self.statistic = statistics(self.problem, self.geometry, self.sums)
 
-    def _objective_under(self, geometry: Geometry, clusters: ClusterTerms) -> float:
+    def _objective_under(self, geometry: Geometry, clusters: ClusterTerms, own: np.ndarray | None) -> float:
         if self.problem.metric.directional:
-            data = float(np.sum(self.problem.sample_weight * own_costs(self.problem, geometry, clusters, self.labels)))
+            own = own_costs(self.problem, geometry, clusters, self.labels) if own is None else own
+            data = float(np.sum(self.problem.sample_weight * own))
         else:
             data = data_cost(geometry.base, self.problem.metric.pull, self.statistic, clusters)
         return self._add_rest(data, geometry)

@@ -15,7 +15,6 @@ from hmrf_fast.kernels.rng import row_digests
 from hmrf_fast.kernels.sums import feature_chunks
 from hmrf_fast.kernels.types import Corpus, Moments, PairTerms, PenaltyGraph, RowTerms
 
-FEATURE_CHUNKS = 8  # a constant: the grid must not depend on the number of threads
 PAIR_CHUNK = 4096
 
 
@@ -31,7 +30,7 @@ class Problem(NamedTuple):
     mean: np.ndarray  # (n,) float64 plain row means, or length 0
     signed: bool  # whether any value is negative
     potts: bool  # constant penalties in place of distances
-    keys: np.ndarray  # (n,) uint64, hashes of the rows' content
+    keys: np.ndarray | None  # (n,) uint64, see ``content_keys``; None until somebody needs them
     row_bounds: np.ndarray
     feature_bounds: np.ndarray
     n_threads: int
@@ -44,7 +43,7 @@ class Problem(NamedTuple):
     def order(self) -> np.ndarray:
         """(n,) the rows in an order that follows from their content, not from their place: draws along it give the same
         starts for permuted rows, and for repeated rows as for weighted ones."""
-        return np.argsort(self.keys, kind="stable")
+        return np.argsort(content_keys(self), kind="stable")
 
     def over_rows(self, task, cost_per_entry: float = 1.0) -> list:
         """Run ``task(first, last)`` over the fixed row chunks."""
@@ -52,8 +51,11 @@ class Problem(NamedTuple):
         return pool.run_chunks(task, self.row_bounds, self.n_threads, work)
 
     def over_features(self, task, cost_per_entry: float = 4.0) -> list:
-        """Run ``task(first, last)`` over the fixed feature chunks."""
-        return pool.run_chunks(task, self.feature_bounds, self.n_threads, self.corpus.indices.size * cost_per_entry)
+        """Run ``task(first, last)`` over one span of features per thread: each sum belongs to one span, so any grid
+        gives the same bits, and a pass over few non-zeros takes all features at once."""
+        work = self.corpus.indices.size * cost_per_entry
+        bounds = self.feature_bounds if work >= pool.SERIAL_WORK else self.feature_bounds[[0, -1]]
+        return pool.run_chunks(task, bounds, self.n_threads, work)
 
 
 class Geometry(NamedTuple):
@@ -71,9 +73,9 @@ class Geometry(NamedTuple):
 
 
 def build_problem(corpus, metric, sample_weight, graph, n_clusters, *, potts=False, n_threads=1, keys=None) -> Problem:
-    """Norms, row hashes and chunk grids of a corpus under the metric named ``metric``; cost nnz.
+    """Norms and chunk grids of a corpus under the metric named ``metric``; cost nnz.
 
-    ``keys`` (n,) can be given where the rows are another view of rows that were hashed before.
+    ``keys`` (n,) are given where the rows are another view of rows whose content was hashed before.
     """
     metric = METRICS[metric] if isinstance(metric, str) else metric
     n_rows = corpus.indptr.size - 1
@@ -81,15 +83,6 @@ def build_problem(corpus, metric, sample_weight, graph, n_clusters, *, potts=Fal
     norms = np.empty((4, n_rows))
     work = corpus.indices.size * 2.0
     pool.run_chunks(lambda first, last: row_norms(corpus, first, last, *norms), row_bounds, n_threads, work)
-    if keys is None:
-        keys = np.empty(n_rows, np.uint64)
-        bits = corpus.values.astype(np.float64, copy=False).view(np.uint64)
-        pool.run_chunks(
-            lambda first, last: row_digests(corpus.indptr, corpus.indices, bits, first, last, keys),
-            row_bounds,
-            n_threads,
-            work,
-        )
     return Problem(
         corpus=corpus,
         metric=metric,
@@ -102,9 +95,19 @@ def build_problem(corpus, metric, sample_weight, graph, n_clusters, *, potts=Fal
         potts=potts,
         keys=keys,
         row_bounds=row_bounds,
-        feature_bounds=feature_chunks(corpus.indices, corpus.n_features, FEATURE_CHUNKS),
+        feature_bounds=feature_chunks(corpus.indices, corpus.n_features, n_threads),
         n_threads=n_threads,
     )
+
+
+def content_keys(problem: Problem) -> np.ndarray:
+    """(n,) uint64 hashes of the rows' content; cost nnz unless known."""
+    if problem.keys is not None:
+        return problem.keys
+    corpus, keys = problem.corpus, np.empty(problem.n_rows, np.uint64)
+    bits = corpus.values.astype(np.float64, copy=False).view(np.uint64)
+    problem.over_rows(lambda first, last: row_digests(corpus.indptr, corpus.indices, bits, first, last, keys), 2.0)
+    return keys
 
 
 def measure(problem: Problem, weights: np.ndarray) -> Geometry:

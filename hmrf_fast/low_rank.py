@@ -14,7 +14,7 @@ from sklearn.utils.extmath import randomized_svd
 from threadpoolctl import threadpool_limits
 
 from hmrf_fast.em import Options, Start, best_of, run
-from hmrf_fast.geometry import Problem, build_problem, measure
+from hmrf_fast.geometry import Problem, build_problem, content_keys, measure
 from hmrf_fast.inputs import as_corpus
 from hmrf_fast.m_step import statistics, sum_rows
 from hmrf_fast.neighborhood_seeds import matrix_of
@@ -29,7 +29,7 @@ def usable_ranks(problem: Problem) -> list[int]:
 
     Empty where the data is too small for it. Repeated rows and rows of weight 0 do not count.
     """
-    n_distinct = np.unique(problem.keys[problem.sample_weight > 0]).size
+    n_distinct = np.unique(content_keys(problem)[problem.sample_weight > 0]).size
     ranks = sorted({*RANKS, *([min(problem.n_clusters, 100)] if problem.n_clusters > max(RANKS) else [])})
     return [rank for rank in ranks if 2 * rank < min(n_distinct, problem.corpus.n_features)]
 
@@ -66,17 +66,16 @@ def low_rank_starts(
     """One start per rank: the labels of the lowest objective among ``n_init`` constrained runs in that many
     dimensions."""
     ranks = usable_ranks(problem)
-    coordinates = project(problem, max(ranks), rng)
+    coordinates, keys = project(problem, max(ranks), rng), content_keys(problem)
     metric = "sqeuclidean" if problem.metric.name == "sqeuclidean" else "cosine"
-    return [
-        _best_of_rank(problem, coordinates[:, :rank], metric, member, first, options, n_init, rng) for rank in ranks
-    ]
+    shared = (metric, member, first, options, n_init, rng, keys)
+    return [_best_of_rank(problem, coordinates[:, :rank], *shared) for rank in ranks]
 
 
-def _best_of_rank(problem, coordinates, metric, member, first, options, n_init, rng) -> Start:
+def _best_of_rank(problem, coordinates, metric, member, first, options, n_init, rng, keys) -> Start:
     reduced = build_problem(
         as_corpus(sp.csr_matrix(coordinates)), metric, problem.sample_weight, problem.graph, problem.n_clusters,
-        potts=problem.potts, n_threads=problem.n_threads, keys=problem.keys,
+        potts=problem.potts, n_threads=problem.n_threads, keys=keys,
     )  # fmt: skip
     plain = Options(max_iter=RESTART_ITERATIONS, tol=options.tol, e_step=options.e_step)
     geometry = measure(reduced, np.ones(reduced.corpus.n_features))

@@ -50,8 +50,12 @@ def own_costs(problem: Problem, geometry: Geometry, clusters: ClusterTerms, labe
     return own
 
 
-def gradient(problem: Problem, geometry: Geometry, centers, clusters, sums: Sums, labels, alpha: float) -> np.ndarray:
+def gradient(
+    problem: Problem, geometry: Geometry, centers, clusters, sums: Sums, labels, alpha: float, own=None
+) -> np.ndarray:
     """dJ/da (d,) with the centroids held fixed, without the prior; cost nnz plus K d plus violated pairs.
+
+    ``own`` (n,) are the rows' distances to their centroids, if known.
 
     Source: KDD 2004, eqs. 18-20, corrected: cosine's is the gradient of the distance, and pairs use that of phi.
     """
@@ -61,7 +65,8 @@ def gradient(problem: Problem, geometry: Geometry, centers, clusters, sums: Sums
     if metric.entropic:
         entropy = problem.sample_weight
     elif metric.directional:
-        own = problem.sample_weight * (1.0 - own_costs(problem, geometry, clusters, labels))
+        own = own_costs(problem, geometry, clusters, labels) if own is None else own
+        own = problem.sample_weight * (1.0 - own)
         agreement = np.asarray(np.bincount(labels, own, problem.n_clusters), dtype=np.float64)
         strength = strength + own
     else:
@@ -166,11 +171,12 @@ def descend(weights: np.ndarray, slope: np.ndarray, step: float) -> np.ndarray:
 def learn(problem, geometry, centers, clusters, sums, labels, alpha, prior: Prior, step: float, objective):
     """New geometry, cluster terms and J after one weight step; the old ones if no step lowers J.
 
-    ``objective(geometry, clusters)`` gives J of the labels under other weights; ``step`` is the step size for
+    ``objective(geometry, clusters, own)`` gives J of the labels under other weights; ``step`` is the step size for
     directional metrics, halved up to eight times while J rises.
     """
-    before = objective(geometry, clusters)
-    slope = gradient(problem, geometry, centers, clusters, sums, labels, alpha)
+    own = own_costs(problem, geometry, clusters, labels) if problem.metric.directional else None
+    before = objective(geometry, clusters, own)
+    slope = gradient(problem, geometry, centers, clusters, sums, labels, alpha, own)
     if not problem.metric.directional:
         mass = sums.mass.sum() * np.maximum(np.abs(centers).max(0) ** 2, np.finfo(float).tiny)
         best = closed_form(prior, slope, geometry.weights, mass)
@@ -183,7 +189,7 @@ def learn(problem, geometry, centers, clusters, sums, labels, alpha, prior: Prio
     for weights in candidates:
         new_geometry = measure(problem, weights)
         new_clusters = problem.metric.cluster_terms(centers, weights, alpha)
-        after = objective(new_geometry, new_clusters)
+        after = objective(new_geometry, new_clusters, None)
         if after <= before:
             return new_geometry, new_clusters, after
     return geometry, clusters, before

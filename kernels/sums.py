@@ -78,6 +78,8 @@ def _first_at_least(indices, low, high, feature):
 
 def feature_chunks(indices: np.ndarray, n_features: int, count: int) -> np.ndarray:
     """Bounds of ``count`` spans of features with about equal numbers of non-zeros."""
+    if count == 1:
+        return np.array([0, n_features])
     load = np.cumsum(np.bincount(indices, minlength=n_features))
     inner = np.searchsorted(load, np.linspace(0, load[-1] if n_features else 0, count + 1)[1:-1])
     return np.unique(np.concatenate([[0], inner, [n_features]])).astype(np.int64)

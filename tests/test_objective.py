@@ -205,7 +205,7 @@ def test_log_det_step_equals_the_oracle(rng, strength):
 def learned(state, prior, step=0.1):
     """One weight step of the engine and J on both sides of it."""
 
-    def under(geometry, clusters):
+    def under(geometry, clusters, own):
         return engine_objective(state._replace(geometry=geometry), prior=prior)
 
     before = engine_objective(state, prior=prior)

@@ -40,7 +40,8 @@ def plain_centers(X, metric, member, n_clusters):
 @pytest.mark.parametrize("metric", ["cosine", "pearson", "sqeuclidean"])
 @given(rng=random_states(), n_clusters=st.integers(1, 5), n_groups=st.integers(1, 7))
 def test_neighbourhoods_are_visited_farthest_first(metric, rng, n_clusters, n_groups):
-    X = rng.random((3 * n_groups, 6)) * (rng.random((3 * n_groups, 6)) < 0.7) + 0.01
+    # none is constant
+    X = rng.random((3 * n_groups, 6)) * (rng.random((3 * n_groups, 6)) < 0.7) + 0.01 * np.arange(1, 7)
     member = rng.permutation(np.repeat(np.arange(n_groups), 3)).astype(np.int32)
     member[rng.random(member.size) < 0.2] = -1
     _, codes = np.unique(member[member >= 0], return_inverse=True)

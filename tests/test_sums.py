@@ -125,9 +125,8 @@ def test_updated_sums_equal_fresh_ones_bit_for_bit(share, case, data):
 def test_sums_do_not_depend_on_threads_or_chunks(case):
     """The float64 sums of wide weights included: threads share features, never the rows of one feature."""
     found = []
-    for n_threads, entries, features in ((1, 1 << 16, 1), (1, 9, 8), (2, 9, 3), (4, 5, 8)):
-        with busy_threads(entries), pytest.MonkeyPatch.context() as patch:
-            patch.setattr(geometry, "FEATURE_CHUNKS", features)
+    for n_threads, entries in ((1, 1 << 16), (1, 9), (2, 9), (4, 5), (8, 3)):
+        with busy_threads(entries):
             problem = problem_of(case, n_threads=n_threads)
             measured = geometry.measure(problem, case.a)
             found.append(m_step.sum_rows(problem, measured, case.labels))
