@@ -18,6 +18,7 @@ errors : module
 from __future__ import annotations
 
 from importlib import import_module
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -26,6 +27,11 @@ if TYPE_CHECKING:
     from hmrf_fast.hmrf_kmeans import HMRFKMeans
 
 __version__ = "0.1.0"
+
+# In a source checkout the kernels lie beside this folder, not in it: let Python started there find them as well, where
+# this folder hides an installed package.
+if not (Path(__path__[0]) / "kernels").is_dir() and (Path(__path__[0]).parent / "kernels" / "_jit.py").is_file():
+    __path__.append(str(Path(__path__[0]).parent))
 
 __all__ = ["Constraints", "HMRFKMeans", "__version__", "datasets", "errors"]
 

@@ -60,6 +60,7 @@ class ConstrainedClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Cl
         seed = inputs.draw_seed(self.random_state)
         results = []
         options = finish_options(settings, problem)
+        logger.log(self._level(), "%d rows, %d under constraints", problem.n_rows, problem.graph.rows.size)
         for number, start in enumerate(starts(problem, resolved, settings, seed, matrix)):
             result = run(problem, start, options._replace(callback=self._progress(number)), seed + number)
             logger.log(
@@ -94,11 +95,17 @@ class ConstrainedClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Cl
             inputs.as_corpus(matrix), metric, weight, graph, self.n_clusters,
             potts=settings.penalty == "potts", n_threads=thread_count(self.n_threads),
         )  # fmt: skip
-        n_empty = int(np.count_nonzero(problem.unit == 0))
-        if n_empty:
+        empty = np.flatnonzero(problem.unit == 0)
+        if empty.size:
+            named = ", ".join(map(str, empty[:5])) + (", ..." if empty.size > 5 else "")
+            fate = (
+                "without mass they only dilute a centroid"
+                if metric.entropic
+                else "equally far from every centroid, they join the first cluster unless constrained"
+            )
             warnings.warn(
-                f"{n_empty} of {n_rows} rows are empty under metric={settings.metric!r} (no direction or mass): "
-                "equally far from every centroid, they join the first cluster; leave them out",
+                f"{empty.size} of {n_rows} rows (row {named}) say nothing under metric={settings.metric!r}: {fate}; "
+                "better leave them out",
                 EmptyRowsWarning,
                 stacklevel=5,
             )

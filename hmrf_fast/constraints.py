@@ -34,13 +34,14 @@ class Constraints:
         is.
     partial_labels : array-like of shape (n,), optional
         Known classes: integers of any width, integral floats or strings; unknown is -1, NaN or None. -1 is never a
-        class. Rows of one class are must-linked, rows of different classes cannot-linked.
+        class (but the strings "-1", "nan" and "" are: turn them into None first). Rows of one class are must-linked,
+        rows of different classes cannot-linked.
     must_link_groups : array-like of shape (n,), optional
         Group ids, unknown as above; all rows of a group are must-linked.
     cannot_link_groups : array-like of shape (n,), optional
         Group ids, unknown as above; all rows of a group are mutually cannot-linked.
     row_ids : sequence of n distinct hashables, optional
-        If given, the pairs hold these ids instead of row numbers.
+        If given, the pairs hold these ids instead of row numbers. Messages and reports name row numbers.
 
     Attributes
     ----------

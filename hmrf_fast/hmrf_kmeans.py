@@ -35,9 +35,9 @@ class HMRFKMeans(ConstrainedClusterer):
         (Kullback-Leibler of rows divided by their sum) for counts, "sqeuclidean" for low-dimensional measurements,
         "pearson" (cosine of rows minus their mean) for profiles.
     learn_weights : bool, default=False
-        Learn one weight per feature (M-step B, eqs. 18-20 corrected). Off by default: with the default start it did
-        not raise the agreement with true classes on the news corpora, while from the printed start it does, as the
-        paper reports.
+        Learn one weight per feature (M-step B, eqs. 18-20 corrected). Off by default: from the default start it lowers
+        the agreement with true classes on most news corpora, while from the printed start it raises it, as the paper
+        reports. J values with and without learned weights cannot be compared.
     weight_prior : float, default=None
         Strength rho of a Rayleigh prior with mode 1 on every weight, relative to the summed sample weights. None: no
         prior for "cosine" and "pearson"; (1 / number of features) for "i_divergence"; a log-determinant term for
@@ -54,8 +54,9 @@ class HMRFKMeans(ConstrainedClusterer):
         cannot-link (eqs. 7 and 8), or the constant 1 ("potts", as in PCKMeans).
     infer_constraints : bool, default=True
         Penalise entailed constraints too: must-links within a neighbourhood and cannot-links between neighbourhoods
-        that one given cannot-link separates. Never enumerated where sums do. Use False when the constraints are
-        noisy.
+        that one given cannot-link separates. Large sets of them are never listed: sums over neighbourhoods stand for
+        them. Costs up to 64 pairs per constrained row and iteration. False penalises the given pairs only: for noisy
+        constraints, and faster with very many.
     init : {"auto", "low_rank", "neighborhoods", "k-means++", "printed"}, array of shape (K, d) or callable,
     default="auto"
         The start. Neighbourhoods of must-linked rows seed the first clusters in all named ones (more of them than
@@ -67,7 +68,8 @@ class HMRFKMeans(ConstrainedClusterer):
         the low-rank one reaches without any constraint what the paper reports for 500. A callable gets ``(X,
         n_clusters, random_state=seed)`` and returns centroids.
     n_init : int, default=10
-        Number of random starts (per rank for "low_rank"); the lowest objective wins.
+        Number of random starts; the lowest objective wins. For "low_rank" the winner among them is chosen in each
+        truncated SVD, and the winners of all ranks (starts 0, 1, ... of the log) compete in the full space.
     e_step : {"block_icm", "icm"}, default="block_icm"
         "icm" moves one row at a time until nothing changes (section 3.4); "block_icm" then also moves whole must-link
         neighbourhoods, and repeats. Never worse than "icm" from the same start.
@@ -89,10 +91,11 @@ class HMRFKMeans(ConstrainedClusterer):
     random_state : int, RandomState, Generator or None, default=None
         Source of the starts and of the visiting order of the E-step.
     verbose : int, default=0
-        Above 0, progress is logged to the logger "hmrf_fast" at level INFO instead of DEBUG.
+        Above 0, progress is logged to the logger "hmrf_fast" at level INFO instead of DEBUG; show it with
+        ``logging.basicConfig(level=logging.INFO)``.
     callback : callable, default=None
-        Called after every iteration with a dict: "start", "iteration", "objective", "changed". An exception from it
-        ends the fit.
+        Called after every iteration with a dict: "start" (number of the start), "iteration", "objective", "changed"
+        (rows that moved). An exception from it ends the fit and leaves the estimator as it was.
 
     Attributes
     ----------
@@ -116,7 +119,7 @@ class HMRFKMeans(ConstrainedClusterer):
     constraint_report_ : ConstraintReport
         Satisfied and violated constraints, neighbourhoods, contradictions; ``print`` it.
     classes_ : ndarray
-        Only with partial labels: the classes; cluster c belongs to the c-th of them.
+        Only with partial labels: the classes; cluster c belongs to the c-th of them, further clusters to none.
     n_features_in_ : int
 
     See Also
@@ -200,7 +203,7 @@ class HMRFKMeans(ConstrainedClusterer):
         y : ignored
             Present for scikit-learn's conventions; known classes are ``partial_labels``.
         must_link, cannot_link : array-like of shape (m, 2), optional
-            Pairs of row numbers.
+            Pairs of row numbers, counted from 0. (A tuple of two arrays is read as first and second rows.)
         partial_labels : array-like of shape (n,), optional
             Known classes, -1, NaN or None where unknown.
         constraints : Constraints, optional

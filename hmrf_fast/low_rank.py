@@ -8,6 +8,8 @@ of the cost.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import numpy as np
 import scipy.sparse as sp
 from sklearn.utils.extmath import randomized_svd
@@ -62,14 +64,14 @@ def unit_rows(problem: Problem) -> sp.csr_matrix:
 
 def low_rank_starts(
     problem: Problem, member, first, options: Options, n_init: int, rng: np.random.Generator
-) -> list[Start]:
+) -> Iterator[Start]:
     """One start per rank: the labels of the lowest objective among ``n_init`` constrained runs in that many
     dimensions."""
     ranks = usable_ranks(problem)
     coordinates, keys = project(problem, max(ranks), rng), content_keys(problem)
     metric = "sqeuclidean" if problem.metric.name == "sqeuclidean" else "cosine"
-    shared = (metric, member, first, options, n_init, rng, keys)
-    return [_best_of_rank(problem, coordinates[:, :rank], *shared) for rank in ranks]
+    for rank in ranks:
+        yield _best_of_rank(problem, coordinates[:, :rank], metric, member, first, options, n_init, rng, keys)
 
 
 def _best_of_rank(problem, coordinates, metric, member, first, options, n_init, rng, keys) -> Start:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -54,3 +55,11 @@ def test_public_names():
         assert getattr(hmrf_fast, name) is not None
     with pytest.raises(AttributeError, match="no attribute 'nothing_like_it'"):
         _ = hmrf_fast.nothing_like_it
+
+
+def test_a_checkout_finds_its_own_kernels():
+    """Python started in the checkout imports the folder there, not the installed package."""
+    code = "import hmrf_fast.kernels; from hmrf_fast import Constraints; print(hmrf_fast.kernels.__file__)"
+    root = Path(__file__).resolve().parents[1]
+    found = subprocess.run([sys.executable, "-c", code], cwd=root, capture_output=True, text=True, check=True)
+    assert Path(found.stdout.strip()).parent == root / "kernels"

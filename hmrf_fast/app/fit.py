@@ -37,17 +37,24 @@ _Matrix = Annotated[Path, typer.Argument(metavar="X.npz", help="The data, rows =
 _Clusters = Annotated[int, typer.Option("--n-clusters", "-k", min=1, help="Number of clusters.")]
 _Out = Annotated[Path, typer.Option(help="Folder for the results.")]
 _Constraints = Annotated[Path | None, typer.Option(help="CSV file with columns i,j,type[,weight].")]
-_Values = Annotated[str | None, typer.Option(help="Which values of a file that holds both: counts or tfidf.")]
+_Values = Annotated[
+    str | None,
+    typer.Option(help="Which values of a file with arrays indices, indptr, shape and both counts and tfidf."),
+]
 _Learn = Annotated[
     bool | None, typer.Option("--learn-weights/--no-learn-weights", help="Learn feature weights or not.")
 ]
-_MustWeight = Annotated[float | None, typer.Option(help="Weight of must-links that have none in the file.")]
-_CannotWeight = Annotated[float | None, typer.Option(help="Weight of cannot-links that have none in the file.")]
+_MustWeight = Annotated[
+    float | None, typer.Option(help="Price of a violated must-link, times its weight in the file (1 if blank).")
+]
+_CannotWeight = Annotated[
+    float | None, typer.Option(help="Price of a violated cannot-link, times its weight in the file (1 if blank).")
+]
 _Infer = Annotated[
     bool | None, typer.Option("--infer/--no-infer", help="Add the constraints that the given ones entail.")
 ]
 _MaxIter = Annotated[int | None, typer.Option(min=1, help="Most iterations.")]
-_NInit = Annotated[int | None, typer.Option(min=1, help="Number of starts, of which the best is kept.")]
+_NInit = Annotated[int | None, typer.Option(min=1, help="Number of random starts (of each rank, by default).")]
 _Force = Annotated[bool, typer.Option("--force", help="Replace the results in a folder that is not empty.")]
 
 

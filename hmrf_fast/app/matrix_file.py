@@ -77,5 +77,7 @@ def _choose_values(path: Path, names: set[str], values: str | None, metric: str)
         wanted = "counts" if metric == "i_divergence" else "tfidf"
         return wanted if wanted in there else there[0]
     if values not in there:
-        raise BadInput(f"{path}: has no values named {values or 'counts, tfidf or data'}")
+        raise BadInput(
+            f"{path}: has no values named {values or 'counts, tfidf or data'} (it has {', '.join(sorted(names))})"
+        )
     return values

@@ -100,7 +100,7 @@ def _kind(cell: str, where: str) -> bool:
 
 def _weight(cell: str, where: str) -> float:
     try:
-        weight = float(cell)
+        weight = float(cell) if cell.strip() else 1.0
     except ValueError:
         weight = -1.0
     if not weight >= 0:  # also refuses NaN
