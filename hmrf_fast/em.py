@@ -107,7 +107,7 @@ class _Loop:
     def expect(self, iteration: int) -> int:
         """E-step; returns the number of rows whose label changed."""
         previous = self.labels if self.labelled else None
-        seed = mix(self.seed, np.uint64(iteration))
+        seed = np.uint64(mix(self.seed, np.uint64(iteration)))
         labels, self.nearest = assign(self.problem, self.geometry, self.clusters, previous, seed, self.options.e_step)
         self.labels, self.labelled = labels, True
         self._sum()

@@ -23,6 +23,7 @@ def check_matrix(estimator, X, *, reset: bool, dtype=None, copy: bool = True) ->
         estimator, X, reset=reset, accept_sparse="csr", dtype=kinds, ensure_all_finite=False, accept_large_sparse=True
     )
     matrix = sp.csr_matrix(checked, copy=False)
+    _refuse_malformed(matrix)
     _refuse_non_finite(matrix)
     canonical = matrix.has_canonical_format and (matrix.nnz == 0 or np.all(matrix.data[: matrix.nnz] != 0))
     if not canonical:
@@ -31,6 +32,21 @@ def check_matrix(estimator, X, *, reset: bool, dtype=None, copy: bool = True) ->
         matrix.sum_duplicates()
         matrix.eliminate_zeros()
     return matrix
+
+
+def _refuse_malformed(matrix: sp.csr_matrix) -> None:
+    """scipy does not look into hand-made index arrays; kernels would read whatever lies behind them."""
+    steps = np.diff(matrix.indptr)
+    if matrix.indptr[0] != 0 or np.any(steps < 0) or matrix.indptr[-1] > min(matrix.data.size, matrix.indices.size):
+        row = int(np.argmax(steps < 0)) if np.any(steps < 0) else matrix.shape[0] - 1
+        raise InputError(
+            f"X.indptr is malformed near row {row}: it must rise from 0 to the number of stored values, "
+            f"{matrix.data.size}, and goes from {matrix.indptr[0]} to {matrix.indptr[-1]}"
+        )
+    bad = np.flatnonzero((matrix.indices < 0) | (matrix.indices >= matrix.shape[1]))
+    if bad.size:
+        row, column = _position(matrix, bad[0])
+        raise InputError(f"X.indices holds column {column} in row {row}, but X has {matrix.shape[1]} columns")
 
 
 def _refuse_non_finite(matrix: sp.csr_matrix) -> None:

@@ -30,7 +30,8 @@ def refill(problem: Problem, geometry: Geometry, labels: np.ndarray, nearest: np
         return labels, empty
     labels, rows, filled = labels.copy(), _costliest(problem, geometry, nearest), []
     for cluster in empty:
-        group = _next_group(problem.graph, rows, labels, counts)
+        holds_weightless = bool(np.any(labels == cluster))
+        group = _next_group(problem.graph, rows, labels, counts, free_only=holds_weightless)
         if group is None:
             break
         size = np.count_nonzero(present[group])
@@ -50,9 +51,18 @@ def _costliest(problem: Problem, geometry: Geometry, nearest: np.ndarray) -> Ite
     return iter(order[cost[order] > noise].tolist())
 
 
-def _next_group(graph: PenaltyGraph, rows: Iterator[int], labels: np.ndarray, counts: np.ndarray) -> np.ndarray | None:
-    """The next rows that share one label and leave others behind in it."""
+def _next_group(
+    graph: PenaltyGraph, rows: Iterator[int], labels: np.ndarray, counts: np.ndarray, free_only: bool
+) -> np.ndarray | None:
+    """The next rows that share one label and leave others behind in it.
+
+    ``free_only``: the cluster still holds rows of weight 0, which a constrained row might not be allowed to join.
+    """
+    constrained = np.zeros(labels.size, bool)
+    constrained[graph.rows] = free_only
     for row in rows:
+        if constrained[row]:
+            continue
         group = _group(graph, row)
         if np.all(labels[group] == labels[row]) and counts[labels[row]] > group.size:
             return group

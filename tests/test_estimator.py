@@ -260,3 +260,39 @@ class TestThePaper:
         assert 0.65 < curves["KMeans-I"] < 0.85
         assert 0.65 < curves["KMeans-I-C"] < 0.85
         assert curves["KMeans-I-C-D"] > curves["KMeans"] + 0.4
+
+
+class TestHandMadeMatrices:
+    def test_column_out_of_range(self):
+        X = sp.csr_matrix(np.eye(4))
+        X.indices[2] = 10**8
+        with pytest.raises(InputError, match=r"holds column 100000000 in row 2, but X has 4 columns"):
+            HMRFKMeans(2).fit(X)
+
+    @pytest.mark.parametrize("indptr", [[0, 3, 1, 3, 4], [0, 1, 2, 3, 10**6]])
+    def test_row_pointers(self, indptr):
+        X = sp.csr_matrix(np.eye(4))
+        X.indptr = np.array(indptr, dtype=np.int32)
+        with pytest.raises(ValueError, match="indptr is malformed|index pointer"):  # scipy looks into some cases itself
+            HMRFKMeans(2).fit(X)
+
+
+@pytest.mark.filterwarnings("ignore::hmrf_fast.errors.EmptyClusterWarning")
+def test_refilling_a_cluster_of_weightless_rows_keeps_hard_cannot_links():
+    known = Constraints(cannot_link=[(1, 2)], cannot_link_weight=np.inf)
+    model = HMRFKMeans(3, metric="sqeuclidean", init=[[4.0], [0.0], [9.0]], random_state=0)
+    model.fit([[9.0], [1.0], [8.0]], constraints=known, sample_weight=[1, 0, 1])
+    assert model.labels_[1] != model.labels_[2]
+
+
+def test_dense_hard_cannot_links_are_repaired_for_every_seed():
+    rng = np.random.default_rng(0)
+    truth = np.arange(12) % 3
+    pairs = [(i, j) for i in range(12) for j in range(i) if truth[i] != truth[j] and rng.random() < 0.7]
+    X = rng.random((12, 2))
+    for seed in range(40):
+        model = HMRFKMeans(
+            3, metric="sqeuclidean", cannot_link_weight=np.inf, n_init=1, init="k-means++", random_state=seed
+        )
+        model.fit(X, cannot_link=pairs)
+        assert model.constraint_report_.n_cannot_link_violated == 0
