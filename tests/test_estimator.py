@@ -273,7 +273,7 @@ class TestHandMadeMatrices:
     def test_row_pointers(self, indptr):
         X = sp.csr_matrix(np.eye(4))
         X.indptr = np.array(indptr, dtype=np.int32)
-        with pytest.raises(ValueError, match="indptr is malformed|index pointer"):  # scipy looks into some cases itself
+        with pytest.raises(ValueError, match=r"indptr is malformed|index pointer"):  # or scipy's own words
             HMRFKMeans(2).fit(X)
 
 
