@@ -7,7 +7,7 @@ import numbers
 from hmrf_fast.base import ConstrainedClusterer
 from hmrf_fast.em import Options
 from hmrf_fast.errors import InputError
-from hmrf_fast.inputs import check_choice, check_number
+from hmrf_fast.inputs import LARGEST, check_choice, check_number
 from hmrf_fast.kernels.metrics import METRICS
 from hmrf_fast.settings import Settings, check_parameters
 from hmrf_fast.start import CHOICES
@@ -235,11 +235,12 @@ class HMRFKMeans(ConstrainedClusterer):
         check_choice("e_step", self.e_step, ("block_icm", "icm"))
         if isinstance(self.init, str):
             check_choice("init", self.init, CHOICES)
-        for name in ("must_link_weight", "cannot_link_weight", "smoothing"):
+        for name in ("must_link_weight", "cannot_link_weight"):
             check_number(name, getattr(self, name), numbers.Real, 0)
+        check_number("smoothing", self.smoothing, numbers.Real, 0, LARGEST)
         for name in ("weight_prior", "learning_rate"):
             if getattr(self, name) is not None:
-                check_number(name, getattr(self, name), numbers.Real, 0, open_low=True)
+                check_number(name, getattr(self, name), numbers.Real, 0, LARGEST, open_low=True)
         if self.learn_weights and self.penalty == "potts":
             raise InputError(
                 "learn_weights=True needs penalty='distance': constant penalties do not depend on the weights"

@@ -12,6 +12,9 @@ from sklearn.utils.validation import _check_sample_weight, check_array, validate
 from hmrf_fast.errors import InputError
 from hmrf_fast.kernels.types import Corpus
 
+# of float64 and float32 values, weights and prices: their squares and sums stay finite
+LARGEST, LARGEST32 = 1e100, 1e15
+
 
 def check_matrix(estimator, X, *, reset: bool, dtype=None, copy: bool = True) -> sp.csr_matrix:
     """Any sparse or dense (n, d) input as canonical CSR: sorted indices, no duplicates, no stored zeros, finite values.
@@ -25,6 +28,7 @@ def check_matrix(estimator, X, *, reset: bool, dtype=None, copy: bool = True) ->
     matrix = sp.csr_matrix(checked, copy=False)
     _refuse_malformed(matrix)
     _refuse_non_finite(matrix)
+    _refuse_huge(matrix)
     canonical = matrix.has_canonical_format and (matrix.nnz == 0 or np.all(matrix.data[: matrix.nnz] != 0))
     if not canonical:
         if copy and sp.issparse(X) and np.shares_memory(matrix.data, getattr(X, "data", np.empty(0))):
@@ -55,6 +59,17 @@ def _refuse_non_finite(matrix: sp.csr_matrix) -> None:
         row, column = _position(matrix, bad[0])
         kind = "NaN" if np.isnan(matrix.data[bad[0]]) else "infinity (inf)"
         raise InputError(f"Input X contains {kind} at row {row}, column {column}; {bad.size} such values in all")
+
+
+def _refuse_huge(matrix: sp.csr_matrix) -> None:
+    """Squares and sums of values beyond these bounds would overflow."""
+    bound = LARGEST32 if matrix.dtype == np.float32 else LARGEST
+    if matrix.nnz and max(matrix.data.max(), -matrix.data.min()) > bound:
+        worst = int(np.argmax(np.abs(matrix.data)))
+        row, column = _position(matrix, worst)
+        raise InputError(
+            f"X[{row}, {column}] = {matrix.data[worst]:g}: {matrix.dtype} values must lie within +-{bound:g}; rescale X"
+        )
 
 
 def refuse_negative(matrix: sp.csr_matrix, metric: str, whose: str) -> None:
@@ -88,6 +103,12 @@ def check_sample_weight(sample_weight, matrix: sp.csr_matrix) -> np.ndarray:
     bad = np.flatnonzero(~(weight >= 0) | ~np.isfinite(weight))
     if bad.size:
         raise InputError(f"sample_weight[{bad[0]}] = {weight[bad[0]]:g}: weights must be finite and not negative")
+    positive = weight[weight > 0]
+    if positive.size and not (positive.min() >= 1 / LARGEST and positive.max() <= LARGEST):
+        raise InputError(
+            f"sample weights span {positive.min():g} to {positive.max():g}: they must be 0 or lie within "
+            f"{1 / LARGEST:g} to {LARGEST:g}; rescale them"
+        )
     if not weight.any():
         raise InputError(f"all {weight.size} sample weights are zero: nothing to cluster")
     return weight

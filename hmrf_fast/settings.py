@@ -40,7 +40,16 @@ def given_constraints(settings: Settings, must_link, cannot_link, partial_labels
         raise InputError(f"give either constraints or {', '.join(loose)}, not both: Constraints(...) takes them all")
     elif not isinstance(constraints, Constraints):
         raise InputError(f"constraints must be a hmrf_fast.Constraints, got {type(constraints).__name__}")
-    return constraints.scaled(settings.must_link_weight, settings.cannot_link_weight)
+    scaled = constraints.scaled(settings.must_link_weight, settings.cannot_link_weight)
+    for kind in ("must_link", "cannot_link"):
+        weights = np.append(getattr(scaled, f"{kind}_weight"), getattr(scaled, f"{kind}_group_weight"))
+        soft = weights[np.isfinite(weights) & (weights > 0)]
+        if soft.size and not (soft.min() >= 1 / inputs.LARGEST and soft.max() <= inputs.LARGEST):
+            raise InputError(
+                f"{kind} weights span {soft.min():g} to {soft.max():g}: they must be 0, inf (hard) or lie within "
+                f"{1 / inputs.LARGEST:g} to {inputs.LARGEST:g}"
+            )
+    return scaled
 
 
 def finish_options(settings: Settings, problem: Problem) -> Options:

@@ -121,7 +121,7 @@ def test_an_exception_in_the_callback_changes_nothing():
         ({"tol": -1e-3}, "tol must be at least 0, got -0.001"),
         ({"must_link_weight": -1}, "must_link_weight must be at least 0, got -1"),
         ({"cannot_link_weight": np.nan}, "cannot_link_weight must be at least 0, got nan"),
-        ({"learning_rate": 0}, "learning_rate must be above 0, got 0"),
+        ({"learning_rate": 0}, "learning_rate must be above 0.*, got 0"),
         ({"smoothing": "much"}, "smoothing must be a number, got 'much'"),
         ({"n_threads": 0}, "n_threads must be at least 1, got 0"),
         ({"dtype": np.int32}, "dtype must be None, float32 or float64"),
@@ -296,3 +296,25 @@ def test_dense_hard_cannot_links_are_repaired_for_every_seed():
         )
         model.fit(X, cannot_link=pairs)
         assert model.constraint_report_.n_cannot_link_violated == 0
+
+
+class TestExtremes:
+    @pytest.mark.parametrize(("dtype", "value"), [(np.float64, 1e200), (np.float32, -1e30)])
+    def test_huge_values(self, dtype, value):
+        X = np.eye(4, dtype=dtype)
+        X[2, 1] = value
+        with pytest.raises(InputError, match=r"X\[2, 1\] = -?1e\+"):
+            HMRFKMeans(2).fit(X)
+
+    @pytest.mark.parametrize("weight", [1e300, 1e-300])
+    def test_weights(self, weight):
+        with pytest.raises(InputError, match="sample weights span"):
+            HMRFKMeans(2).fit(np.eye(4), sample_weight=[1, 1, weight, 1])
+        with pytest.raises(InputError, match="must_link weights span"):
+            HMRFKMeans(2, must_link_weight=weight).fit(np.eye(4), must_link=[(0, 1)])
+
+    @pytest.mark.parametrize("metric", ["cosine", "i_divergence"])
+    def test_tiny_rows_keep_their_direction(self, metric):
+        X = np.array([[1.0, 0.0], [1e-200, 0.0], [0.0, 1.0], [0.0, 1e-200]])
+        model = HMRFKMeans(2, metric=metric, init=X[[0, 2]]).fit(X)
+        assert model.labels_.tolist() == [0, 0, 1, 1]
