@@ -134,6 +134,7 @@ class ConstrainedClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Cl
         self.cluster_centers_ = result.centers
         self.feature_weights_ = result.weights
         self.smoothing_ = result.alpha
+        self._metric = problem.metric.name  # what was fitted, whatever set_params says later
         self.objective_ = result.objective
         self.objective_history_ = np.array(result.history)
         self.history_steps_ = tuple(result.steps)
@@ -164,7 +165,7 @@ class ConstrainedClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Cl
         """Problem, geometry, centroid terms and table for new rows."""
         check_is_fitted(self)
         matrix = inputs.check_matrix(self, X, reset=False, dtype=self.dtype)
-        metric = METRICS[self._settings().metric]
+        metric = METRICS[self._metric]
         if metric.entropic:
             inputs.refuse_negative(matrix, metric.name, type(self).__name__)
         n_rows, n_clusters = matrix.shape[0], self.cluster_centers_.shape[0]

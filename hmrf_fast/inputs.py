@@ -33,8 +33,14 @@ def check_matrix(estimator, X, *, reset: bool, dtype=None, copy: bool = True) ->
     if not canonical:
         if copy and sp.issparse(X) and np.shares_memory(matrix.data, getattr(X, "data", np.empty(0))):
             matrix = matrix.copy()
-        matrix.sum_duplicates()
-        matrix.eliminate_zeros()
+        try:
+            matrix.sum_duplicates()
+            matrix.eliminate_zeros()
+        except ValueError:  # read-only buffers and mixed index types cannot be put in order in place
+            indices, indptr = matrix.indices.astype(np.int64), matrix.indptr.astype(np.int64)
+            matrix = sp.csr_matrix((matrix.data.copy(), indices, indptr), matrix.shape)
+            matrix.sum_duplicates()
+            matrix.eliminate_zeros()
     return matrix
 
 
@@ -118,6 +124,8 @@ def check_centers(init, n_clusters: int, n_features: int) -> np.ndarray:
     """User-given first centroids as (K, d) float64."""
     centers = check_array(init, accept_sparse="csr", dtype=np.float64, copy=True)
     centers = centers.toarray() if sp.issparse(centers) else centers
+    if centers.size and np.abs(centers).max() > LARGEST:
+        raise InputError(f"initial centers hold {np.abs(centers).max():g}; values must lie within +-{LARGEST:g}")
     if centers.shape != (n_clusters, n_features):
         raise InputError(
             f"The shape of the initial centers {centers.shape} does not match n_clusters={n_clusters} and "

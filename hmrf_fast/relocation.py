@@ -29,9 +29,10 @@ def refill(problem: Problem, geometry: Geometry, labels: np.ndarray, nearest: np
     if empty.size == 0:
         return labels, empty
     labels, rows, filled = labels.copy(), _costliest(problem, geometry, nearest), []
+    groups = _Groups(problem.graph, problem.n_rows)
     for cluster in empty:
         holds_weightless = bool(np.any(labels == cluster))
-        group = _next_group(problem.graph, rows, labels, counts, free_only=holds_weightless)
+        group = _next_group(groups, rows, labels, counts, free_only=holds_weightless)
         if group is None:
             break
         size = np.count_nonzero(present[group])
@@ -52,32 +53,41 @@ def _costliest(problem: Problem, geometry: Geometry, nearest: np.ndarray) -> Ite
 
 
 def _next_group(
-    graph: PenaltyGraph, rows: Iterator[int], labels: np.ndarray, counts: np.ndarray, free_only: bool
+    groups: _Groups, rows: Iterator[int], labels: np.ndarray, counts: np.ndarray, free_only: bool
 ) -> np.ndarray | None:
     """The next rows that share one label and leave others behind in it.
 
     ``free_only``: the cluster still holds rows of weight 0, which a constrained row might not be allowed to join.
     """
-    constrained = np.zeros(labels.size, bool)
-    constrained[graph.rows] = free_only
     for row in rows:
-        if constrained[row]:
+        if groups.refused[row] or (free_only and groups.position[row] >= 0):
             continue
-        group = _group(graph, row)
+        group = groups.of(row)
         if np.all(labels[group] == labels[row]) and counts[labels[row]] > group.size:
             return group
+        groups.refused[group] = True  # once for the whole group, however many rows it has
     return None
 
 
-def _group(graph: PenaltyGraph, row: int) -> np.ndarray:
-    """The rows that must move with ``row``: its must-link component, its node, or itself alone."""
-    position = int(np.searchsorted(graph.rows, row))
-    if position == graph.rows.size or graph.rows[position] != row:
-        return np.array([row])
-    nodes = graph.node_of_row[position : position + 1]
-    place = np.flatnonzero(graph.unit_nodes == nodes[0])
-    if place.size:
-        unit = int(np.searchsorted(graph.unit_ptr, place[0], side="right")) - 1
-        nodes = graph.unit_nodes[graph.unit_ptr[unit] : graph.unit_ptr[unit + 1]]
-    spans = [graph.node_rows[graph.node_ptr[node] : graph.node_ptr[node + 1]] for node in nodes]
-    return graph.rows[np.concatenate(spans)]
+class _Groups:
+    """Which rows must move together; set up once per refill in time linear in the rows."""
+
+    def __init__(self, graph: PenaltyGraph, n_rows: int):
+        self.graph = graph
+        self.position = np.full(n_rows, -1)
+        self.position[graph.rows] = np.arange(graph.rows.size)
+        self.unit_of = np.full(graph.node_ptr.size - 1, -1)
+        self.unit_of[graph.unit_nodes] = np.repeat(np.arange(graph.unit_ptr.size - 1), np.diff(graph.unit_ptr))
+        self.refused = np.zeros(n_rows, bool)
+
+    def of(self, row: int) -> np.ndarray:
+        """The must-link component of ``row``, its node, or itself alone."""
+        graph, position = self.graph, self.position[row]
+        if position < 0:
+            return np.array([row])
+        nodes = graph.node_of_row[position : position + 1]
+        unit = self.unit_of[nodes[0]]
+        if unit >= 0:
+            nodes = graph.unit_nodes[graph.unit_ptr[unit] : graph.unit_ptr[unit + 1]]
+        spans = [graph.node_rows[graph.node_ptr[node] : graph.node_ptr[node + 1]] for node in nodes]
+        return graph.rows[np.concatenate(spans)]

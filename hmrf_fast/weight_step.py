@@ -181,7 +181,8 @@ def learn(problem, geometry, centers, clusters, sums, labels, alpha, prior: Prio
         mass = sums.mass.sum() * np.maximum(np.abs(centers).max(0) ** 2, np.finfo(float).tiny)
         best = closed_form(prior, slope, geometry.weights, mass)
         # phi_max is a maximum over rows, so J is linear in the weights only until other rows become the largest.
-        candidates = (geometry.weights + (best - geometry.weights) / 2**k for k in range(HALVINGS))
+        # Blended as a sum of positive parts: a difference would cancel where the best weight is tiny.
+        candidates = (best / 2**k + geometry.weights * (1.0 - 0.5**k) for k in range(HALVINGS))
     else:
         if prior.kind == "rayleigh":
             slope = slope + prior.strength * (geometry.weights - 1.0 / geometry.weights)

@@ -167,6 +167,6 @@ def test_readme_commands_are_what_ci_runs(name):
 
 def test_readme_example_runs():
     readme = (ROOT / "README.md").read_text(encoding="utf-8")
-    (example,) = re.findall(r"```python\n(.*?)```\n", readme, flags=re.DOTALL)
+    example = "".join(re.findall(r"```python\n(.*?)```\n", readme, flags=re.DOTALL))
     told = run(sys.executable, "-W", "error", "-c", example, cwd=ROOT / "tests").stdout
-    assert "must-links:" in told
+    assert "must-links:" in told and "Constraints(2 must-links, 1 cannot-link group)" in told
