@@ -17,9 +17,9 @@ LN2 = float(np.log(2.0))
 
 
 def _invert(values: np.ndarray) -> np.ndarray:
-    """1 / values with 1/0 = 0: an empty row has no direction and contributes nothing. Below 1e-100 counts as 0, since
+    """1 / values with 1/0 = 0: an empty row has no direction and contributes nothing. Below 1e-153 counts as 0, since
     the inverse would overflow."""
-    return np.divide(1.0, values, out=np.zeros_like(values), where=values > 1e-100)
+    return np.divide(1.0, values, out=np.zeros_like(values), where=values > 1e-153)
 
 
 def _squares(rows: np.ndarray, weights: np.ndarray) -> np.ndarray:

@@ -23,7 +23,7 @@ def row_moments(corpus, unit, weights, entropic, first, last, square, total, ent
             a = weights[corpus.indices[entry]]
             squares += a * x * x
             plain += a * x
-            if entropic:
+            if entropic and x > 0.0:
                 logs += a * x * np.log(x)
         square[row] = squares
         total[row] = plain
@@ -67,7 +67,7 @@ def scatter_rows(corpus, square, linear, entropy, unit, first, last, out):
         for entry in range(corpus.indptr[row], corpus.indptr[row + 1]):
             x = np.float64(corpus.values[entry])
             part = second * x * x + first_order * x
-            if logs != 0.0:
+            if logs != 0.0 and unit[row] * x > 0.0:
                 part += logs * unit[row] * x * np.log(unit[row] * x)
             out[corpus.indices[entry]] += part
 
