@@ -42,6 +42,8 @@ def _overlap(x, y, unit_x, unit_y, entropic):
         return x * y
     x *= unit_x
     y *= unit_y
+    if x == 0.0 or y == 0.0:  # rows too small to have a mass
+        return 0.0
     return x * np.log(x / (x + y)) + y * np.log(y / (x + y))
 
 
