@@ -39,7 +39,9 @@ def build_field(problem: Problem) -> Field:
     weights = np.ones(problem.corpus.n_features)
     usable = np.where(problem.unit > 0, problem.sample_weight, 0.0)
     usable = usable if usable.any() else np.ones(problem.n_rows)
-    return Field(problem, measure(problem._replace(graph=empty_graph()), weights).pairs, weights, usable, problem.order)
+    # Starts are chosen by distance, whatever a violated constraint costs.
+    pairs = measure(problem._replace(graph=empty_graph(), potts=False), weights).pairs
+    return Field(problem, pairs, weights, usable, problem.order)
 
 
 def restarts(

@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from strategies import random_states
 
+from hmrf_fast import HMRFKMeans
 from hmrf_fast.geometry import build_problem
 from hmrf_fast.inputs import as_corpus
 from hmrf_fast.neighborhood_seeds import neighborhood_centers
@@ -82,3 +83,11 @@ def test_printed_rest_stays_within_35_percent_of_the_global_centroid():
     )
     ratio = np.concatenate(list(starts)) / X.mean(0)
     assert 0.65 <= ratio.min() < 0.7 and 1.3 < ratio.max() <= 1.35
+
+
+@pytest.mark.parametrize("init", ["k-means++", "neighborhoods"])
+def test_without_constraints_the_penalty_does_not_matter(init):
+    X = np.random.default_rng(0).random((30, 2)) + 5 * np.arange(30)[:, None] % 35
+    settings = {"metric": "sqeuclidean", "init": init, "n_init": 1, "random_state": 0}
+    potts, distance = (HMRFKMeans(6, penalty=p, **settings).fit(X) for p in ("potts", "distance"))
+    np.testing.assert_array_equal(potts.labels_, distance.labels_)
