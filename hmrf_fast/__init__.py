@@ -6,9 +6,19 @@ numba nor scikit-learn is imported, and nothing is compiled, before it is needed
 Attributes
 ----------
 HMRFKMeans : class
-    The estimator: k-means with must-link and cannot-link constraints and a learned distance.
+    K-means with must-link and cannot-link constraints, priced by distance, and a learned distance.
+PCKMeans : class
+    The same with a constant price per violated pair.
+SeededKMeans, ConstrainedKMeans : class
+    K-means from rows of known class, which it may reassign, or keeps.
+COPKMeans : class
+    K-means under hard constraints.
+SphericalKMeans : class
+    Cosine k-means without constraints.
 Constraints : class
     Pairs, groups and partial labels as one validated object.
+active : module
+    Strategies that choose which pairs to ask a person about.
 datasets : module
     Small bundled corpora.
 errors : module
@@ -22,9 +32,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from hmrf_fast import datasets, errors
+    from hmrf_fast import active, datasets, errors
     from hmrf_fast.constraints import Constraints
+    from hmrf_fast.copkmeans import COPKMeans
     from hmrf_fast.hmrf_kmeans import HMRFKMeans
+    from hmrf_fast.pckmeans import PCKMeans
+    from hmrf_fast.seeded import ConstrainedKMeans, SeededKMeans
+    from hmrf_fast.spherical import SphericalKMeans
 
 __version__ = "0.1.0"
 
@@ -33,10 +47,30 @@ __version__ = "0.1.0"
 if not (Path(__path__[0]) / "kernels").is_dir() and (Path(__path__[0]).parent / "kernels" / "_jit.py").is_file():
     __path__.append(str(Path(__path__[0]).parent))
 
-__all__ = ["Constraints", "HMRFKMeans", "__version__", "datasets", "errors"]
+__all__ = [
+    "COPKMeans",
+    "ConstrainedKMeans",
+    "Constraints",
+    "HMRFKMeans",
+    "PCKMeans",
+    "SeededKMeans",
+    "SphericalKMeans",
+    "__version__",
+    "active",
+    "datasets",
+    "errors",
+]
 
-_HOME_OF_NAME = {"Constraints": "hmrf_fast.constraints", "HMRFKMeans": "hmrf_fast.hmrf_kmeans"}
-_MODULES = ("datasets", "errors")
+_HOME_OF_NAME = {
+    "COPKMeans": "hmrf_fast.copkmeans",
+    "ConstrainedKMeans": "hmrf_fast.seeded",
+    "Constraints": "hmrf_fast.constraints",
+    "HMRFKMeans": "hmrf_fast.hmrf_kmeans",
+    "PCKMeans": "hmrf_fast.pckmeans",
+    "SeededKMeans": "hmrf_fast.seeded",
+    "SphericalKMeans": "hmrf_fast.spherical",
+}
+_MODULES = ("active", "datasets", "errors")
 
 
 def __getattr__(name: str) -> Any:

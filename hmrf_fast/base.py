@@ -9,33 +9,23 @@ from typing import Any
 
 import numpy as np
 from scipy.optimize import linear_sum_assignment
-from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, ClusterMixin, TransformerMixin
-from sklearn.utils.validation import check_is_fitted
 
 from hmrf_fast import inputs
+from hmrf_fast.assembly import Task, assemble, warn_of
 from hmrf_fast.constraints import Constraints
-from hmrf_fast.e_step import build_table, distances_of, nearest_centroids
-from hmrf_fast.em import EMResult, Options, best_of, run
-from hmrf_fast.errors import (
-    ContradictionWarning,
-    ConvergenceWarning,
-    EmptyClusterWarning,
-    EmptyRowsWarning,
-    InputError,
-)
-from hmrf_fast.geometry import Problem, build_problem, measure
+from hmrf_fast.editing import Editable, Training
+from hmrf_fast.em import EMResult, Options, Start, best_of, run
+from hmrf_fast.errors import ConvergenceWarning, EmptyClusterWarning, InputError
 from hmrf_fast.groups import Grouping
-from hmrf_fast.kernels.metrics import METRICS
-from hmrf_fast.neighborhoods import Resolved, resolve
-from hmrf_fast.penalties import empty_graph, plan
+from hmrf_fast.prediction import CentroidModel
 from hmrf_fast.report import build_report
-from hmrf_fast.settings import Settings, finish_options, given_constraints, is_array, thread_count
+from hmrf_fast.settings import Known, Settings, finish_options, given_knowledge, is_array, thread_count
 from hmrf_fast.start import starts
 
 logger = logging.getLogger("hmrf_fast")
 
 
-class ConstrainedClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, BaseEstimator):
+class Clusterer(Editable, CentroidModel):
     """What all estimators share. A subclass has parameters, documentation and ``_settings()``."""
 
     def _settings(self) -> Settings:
@@ -51,74 +41,66 @@ class ConstrainedClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Cl
             self.__dict__.update(before)
             raise
 
-    def _checked_fit(self, X, must_link, cannot_link, partial_labels, constraints, sample_weight):
+    def _checked_fit(
+        self, X, must_link=None, cannot_link=None, partial_labels=None, constraints=None, sample_weight=None
+    ):
         """Check everything, then iterate, then publish."""
         settings = self._settings()
         matrix = inputs.check_matrix(self, X, reset=True, dtype=self.dtype, copy=self.copy_x)
-        known = given_constraints(settings, must_link, cannot_link, partial_labels, constraints)
-        problem, resolved = self._build(settings, matrix, known, sample_weight)
+        known = given_knowledge(settings, self.n_clusters, must_link, cannot_link, partial_labels, constraints)
+        warm = self._previous(settings, matrix)
+        merged_into = self.merged_into_ if warm else np.arange(self.n_clusters, dtype=np.int32)
+        task = self._assemble(settings, matrix, known, sample_weight, self.n_clusters, merged_into)
+        warn_of(task)
         seed = inputs.draw_seed(self.random_state)
-        results = []
-        options = finish_options(settings, problem)
-        logger.log(self._level(), "%d rows, %d under constraints", problem.n_rows, problem.graph.rows.size)
-        for number, start in enumerate(starts(problem, resolved, settings, seed, matrix)):
-            result = run(problem, start, options._replace(callback=self._progress(number)), seed + number)
+        chosen = iter([warm]) if warm else starts(task.problem, task.seeds, settings, seed, matrix)
+        options, results = finish_options(settings, task.problem), []
+        logger.log(self._level(), "%d rows, %d under constraints", task.problem.n_rows, task.problem.graph.rows.size)
+        for number, start in enumerate(chosen):
+            told = options._replace(callback=self._progress(number, settings.scale))
+            result = run(task.problem, start, told, seed + number)
             logger.log(
                 self._level(), "start %d: J = %.10g after %d iterations", number, result.objective, result.n_iter
             )
             results.append(result)
         best = best_of(results)
-        if resolved.labels is not None and len(known.classes) and not is_array(settings.init):
-            best = _number_by_class(best, resolved.labels)
-        self._publish(best, problem, resolved, known, options)
+        if task.resolved.labels is not None and not (warm or settings.fixed_labels or is_array(settings.init)):
+            best = _number_by_class(best, task.resolved.labels)
+        self._publish(best, task, known, settings)
+        self._training = Training(X, sample_weight, known.shares)
         return self
 
-    def _build(self, settings: Settings, matrix, known: Constraints, sample_weight) -> tuple[Problem, Resolved]:
-        n_rows = matrix.shape[0]
-        metric = METRICS[settings.metric]
-        if metric.entropic:
-            inputs.refuse_negative(matrix, settings.metric, type(self).__name__)
-        if n_rows < self.n_clusters:
-            raise InputError(f"n_samples={n_rows} should be >= n_clusters={self.n_clusters}")
-        weight = inputs.check_sample_weight(sample_weight, matrix)
-        resolved = resolve(known, n_rows, infer=settings.infer)
-        entropic = metric.entropic and settings.penalty != "potts"
-        graph = plan(resolved, enumerate_all=entropic, n_clusters=self.n_clusters)
-        if resolved.n_contradictions:
-            warnings.warn(
-                f"{resolved.n_contradictions} cannot-link(s) contradict the must-links and cannot all be satisfied; "
-                "see constraint_report_.contradictions for the chains; infer_constraints=False suits noisy constraints",
-                ContradictionWarning,
-                stacklevel=5,
-            )
-        problem = build_problem(
-            inputs.as_corpus(matrix), metric, weight, graph, self.n_clusters,
-            potts=settings.penalty == "potts", n_threads=thread_count(self.n_threads),
+    def _assemble(self, settings: Settings, matrix, known: Known, sample_weight, n_clusters: int, merged_into) -> Task:
+        return assemble(
+            settings, matrix, known, sample_weight, n_clusters, thread_count(self.n_threads), type(self).__name__,
+            merged_into,
         )  # fmt: skip
-        empty = np.flatnonzero(problem.unit == 0)
-        if empty.size:
-            named = ", ".join(map(str, empty[:5])) + (", ..." if empty.size > 5 else "")
-            fate = (
-                "without mass they only dilute a centroid"
-                if metric.entropic
-                else "equally far from every centroid, they join the first cluster unless constrained"
+
+    def _previous(self, settings: Settings, matrix) -> Start | None:
+        """With ``warm_start``, the state of the last fit; its metric's learned parts only while the metric is the
+        same."""
+        if not (self.warm_start and hasattr(self, "cluster_centers_")):
+            return None
+        shape, wanted = self.cluster_centers_.shape, (self.n_clusters, matrix.shape[1])
+        if shape != wanted:
+            raise InputError(
+                f"warm_start continues a model of {shape[0]} clusters and {shape[1]} features, but n_clusters="
+                f"{wanted[0]} and X has {wanted[1]} features; set warm_start=False to fit anew"
             )
-            warnings.warn(
-                f"{empty.size} of {n_rows} rows (row {named}) say nothing under metric={settings.metric!r}: {fate}; "
-                "better leave them out",
-                EmptyRowsWarning,
-                stacklevel=5,
-            )
-        return problem, resolved
+        start = Start(self.cluster_centers_, self.labels_ if self.labels_.size == matrix.shape[0] else None)
+        if self._metric == settings.metric:
+            start = start._replace(weights=self.feature_weights_, alpha=self.smoothing_)
+        return start
 
     def _level(self) -> int:
         return logging.INFO if self.verbose else logging.DEBUG
 
-    def _progress(self, number: int) -> Callable[[dict[str, Any]], None]:
+    def _progress(self, number: int, scale: float) -> Callable[[dict[str, Any]], None]:
         level, callback = self._level(), self.callback
 
         def notify(state: dict[str, Any]) -> None:
             state["start"] = number
+            state["objective"] *= scale
             logger.log(
                 level, "start %(start)d, iteration %(iteration)d: J = %(objective).10g, %(changed)d moved", state
             )
@@ -127,112 +109,87 @@ class ConstrainedClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Cl
 
         return notify
 
-    def _publish(
-        self, result: EMResult, problem: Problem, resolved: Resolved, known: Constraints, options: Options
-    ) -> None:
+    def _publish(self, result: EMResult, task: Task, known: Known, settings: Settings) -> None:
         self.labels_ = result.labels
         self.cluster_centers_ = result.centers
         self.feature_weights_ = result.weights
         self.smoothing_ = result.alpha
-        self._metric = problem.metric.name  # what was fitted, whatever set_params says later
-        self.objective_ = result.objective
-        self.objective_history_ = np.array(result.history)
+        self._metric, self._scale = settings.metric, settings.scale  # what was fitted, whatever set_params says later
+        self.inertia_ = settings.scale * result.inertia
+        self.objective_ = settings.scale * result.objective
+        self.objective_history_ = settings.scale * np.array(result.history)
         self.history_steps_ = tuple(result.steps)
         self.n_iter_ = result.n_iter
         self.converged_ = result.converged
-        self.constraint_report_ = build_report(resolved, result.labels)
+        self.constraint_report_ = build_report(task.resolved, result.labels)
+        self.constraints_ = self._given = known.given
+        self.edits_: tuple = ()
         self._n_features_out = result.centers.shape[0]
-        if len(known.classes):
-            self.classes_ = known.classes
+        merged = task.problem.merged
+        self.merged_into_ = merged if merged.size else np.arange(self.n_clusters, dtype=np.int32)
+        classes = known.given.classes if known.shares is None else np.arange(known.shares.shape[1])
+        if len(classes):
+            self.classes_ = classes
         elif hasattr(self, "classes_"):
             del self.classes_
+        self._warn_of(result, settings.options)
+
+    def _warn_of(self, result: EMResult, options: Options) -> None:
         if result.n_empty:
             warnings.warn(
                 f"only {self.n_clusters - result.n_empty} of n_clusters={self.n_clusters} clusters hold rows: "
                 "there are fewer distinct rows than clusters; use fewer clusters",
                 EmptyClusterWarning,
-                stacklevel=5,
+                stacklevel=6,
             )
         if not result.converged:
             warnings.warn(
                 f"not converged within max_iter={options.max_iter} iterations (J = {result.objective:g}); "
                 "raise max_iter or tol",
                 ConvergenceWarning,
-                stacklevel=5,
+                stacklevel=6,
             )
 
-    def _query(self, X):
-        """Problem, geometry, centroid terms and table for new rows."""
-        check_is_fitted(self)
-        matrix = inputs.check_matrix(self, X, reset=False, dtype=self.dtype)
-        metric = METRICS[self._metric]
-        if metric.entropic:
-            inputs.refuse_negative(matrix, metric.name, type(self).__name__)
-        n_rows, n_clusters = matrix.shape[0], self.cluster_centers_.shape[0]
-        problem = build_problem(
-            inputs.as_corpus(matrix),
-            metric,
-            np.ones(n_rows),
-            empty_graph(),
-            n_clusters,
-            n_threads=thread_count(self.n_threads),
-        )
-        clusters = metric.cluster_terms(self.cluster_centers_, self.feature_weights_, self.smoothing_)
-        return problem, measure(problem, self.feature_weights_), clusters, build_table(problem, clusters)
 
-    def predict(self, X):
-        """Nearest centroid of each row; constraints play no part.
+class ConstrainedClusterer(Clusterer):
+    """The estimators that take constraints."""
+
+    def fit(
+        self, X, y=None, *, must_link=None, cannot_link=None, partial_labels=None, constraints=None, sample_weight=None
+    ):
+        """Cluster the rows of X under constraints.
 
         Parameters
         ----------
         X : {array-like, sparse matrix} of shape (n, d)
-            Rows in the features of the fit.
-
-        Returns
-        -------
-        labels : ndarray of shape (n,), int32
-        """
-        return nearest_centroids(*self._query(X))[0]
-
-    def transform(self, X):
-        """Distance of each row to every centroid, in the fitted metric (for I-divergence in nats, smoothing term
-        included).
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix} of shape (n, d)
-
-        Returns
-        -------
-        distances : ndarray of shape (n, K), float64
-        """
-        problem, geometry, clusters, table = self._query(X)
-        return distances_of(problem, geometry, clusters, table, np.arange(problem.n_rows))
-
-    def score(self, X, y=None, sample_weight=None):
-        """Minus the summed distance of the rows to their nearest centroid; higher is better.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix} of shape (n, d)
+            Rows to cluster; anything but CSR is converted once, and nothing is ever made dense.
         y : ignored
+            Present for scikit-learn's conventions; known classes are ``partial_labels``.
+        must_link, cannot_link : array-like of shape (m, 2), optional
+            Pairs of row numbers, counted from 0. (A tuple of two arrays is read as first and second rows.)
+        partial_labels : array-like of shape (n,), optional
+            Known classes, -1, NaN or None where unknown.
+        constraints : Constraints, optional
+            Instead of the three above: with weights per pair, groups, row ids.
         sample_weight : array-like of shape (n,), optional
+            Weight of each row, in seeding as well; a row of weight 0 is labelled but influences nothing.
 
         Returns
         -------
-        score : float
-        """
-        query = self._query(X)
-        nearest = nearest_centroids(*query)[1]
-        weight = np.ones(nearest.size) if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
-        return -float(weight @ nearest)
+        self
 
-    def __sklearn_tags__(self):
-        tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
-        tags.input_tags.positive_only = self.metric == "i_divergence"
-        tags.transformer_tags.preserves_dtype = ["float64"]
-        return tags
+        Raises
+        ------
+        InputError
+            X or a parameter is unusable: the message names row, column or value.
+        ConstraintError
+            Constraints do not fit X; ``ContradictionError`` and ``InfeasibleError`` are kinds of it.
+
+        Warns
+        -----
+        ContradictionWarning, EmptyRowsWarning, EmptyClusterWarning, SampledConstraintsWarning, ConvergenceWarning
+        """
+        return self._fit(X, must_link, cannot_link, partial_labels, constraints, sample_weight)
 
 
 def _number_by_class(result: EMResult, known: Grouping) -> EMResult:

@@ -6,12 +6,11 @@ from collections.abc import Hashable, Sequence
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
 from numpy.typing import ArrayLike
 
 from hmrf_fast.errors import ConstraintError
-from hmrf_fast.groups import Grouping, encode_groups
-from hmrf_fast.pairs import distinct_pairs, id_lookup, parse_pairs, parse_weights
+from hmrf_fast.groups import Grouping, common_length, encode_groups
+from hmrf_fast.pairs import distinct_pairs, id_lookup, parse_pairs, parse_weights, signed_entries
 
 _KINDS = ("must_link", "cannot_link")
 
@@ -108,7 +107,7 @@ class Constraints:
         for key, name in (("labels", "partial_labels"), *((f"{kind}_groups", f"{kind}_groups") for kind in _KINDS)):
             if state[key] is not None:
                 lengths[name] = state[key].codes.size
-        state["n_rows"] = _common_length(lengths)
+        state["n_rows"] = common_length(lengths)
         self.__setstate__(state)
 
     @classmethod
@@ -132,7 +131,7 @@ class Constraints:
         ConstraintError
             If `A` is not square or not numeric, or holds NaN, a diagonal value, or opposite signs for one pair.
         """
-        entries = _signed_entries(A)
+        entries = signed_entries(A)
         rows = np.column_stack([entries.row, entries.col]).astype(np.int64)
         positive = entries.data > 0
         weights = np.abs(entries.data)
@@ -177,13 +176,67 @@ class Constraints:
         -------
         Constraints
         """
-        copy = object.__new__(type(self))
         state = dict(self.__dict__)
         for kind, factor in zip(_KINDS, (must_link_factor, cannot_link_factor), strict=True):
             for name in (f"{kind}_weight", f"{kind}_group_weight"):
                 weight = np.asarray(state[name], dtype=np.float64)
                 product = np.multiply(weight, factor, out=np.zeros_like(weight), where=(weight != 0) & (factor != 0))
                 state[name] = product if product.ndim else float(product)
+        return self._copy(state)
+
+    def with_pairs(self, must_link: Any = None, cannot_link: Any = None, weight: float = 1.0) -> Constraints:
+        """The same constraints and further pairs of row numbers.
+
+        Parameters
+        ----------
+        must_link, cannot_link : pairs as for the class, optional
+        weight : float, default=1.0
+            Of every further pair; a pair that is there already counts with the larger weight.
+
+        Returns
+        -------
+        Constraints
+
+        Raises
+        ------
+        ConstraintError
+            If a pair is malformed.
+        """
+        state, positions = dict(self.__dict__), []
+        for kind, pairs in zip(_KINDS, (must_link, cannot_link), strict=True):
+            further = parse_pairs(pairs, kind)
+            told = np.concatenate([state[f"{kind}_weight"], parse_weights(weight, further, "weight")[0]])
+            rows = np.concatenate([state[kind], further])
+            state[kind], state[f"{kind}_weight"], position = distinct_pairs(rows, told)
+            positions.append(position)
+        return self._copy(state | {"_positions": tuple(positions)})
+
+    def restricted(self, rows: ArrayLike) -> Constraints:
+        """What they say about some of the rows, which are counted anew from 0.
+
+        Parameters
+        ----------
+        rows : array-like of shape (r,), int
+            Distinct row numbers, ascending.
+
+        Returns
+        -------
+        Constraints
+        """
+        rows = np.asarray(rows, dtype=np.int64)
+        state, positions = dict(self.__dict__), []
+        for kind, position in zip(_KINDS, self._positions, strict=True):
+            inside = np.isin(state[kind], rows).all(axis=1)
+            state[kind] = np.searchsorted(rows, state[kind][inside])
+            state[f"{kind}_weight"] = state[f"{kind}_weight"][inside]
+            positions.append(position[inside])
+        for name in ("labels", "must_link_groups", "cannot_link_groups"):
+            if state[name] is not None:
+                state[name] = state[name].restricted(rows)
+        return self._copy(state | {"_positions": tuple(positions), "n_rows": rows.size})
+
+    def _copy(self, state: dict[str, Any]) -> Constraints:
+        copy = object.__new__(type(self))
         copy.__setstate__(state)
         return copy
 
@@ -243,34 +296,3 @@ class Constraints:
 
 def _encode(values: ArrayLike | None, name: str) -> Grouping | None:
     return None if values is None else encode_groups(values, name)
-
-
-def _common_length(lengths: dict[str, int]) -> int | None:
-    if len(set(lengths.values())) > 1:
-        told = " and ".join(f"{length} ({name})" for name, length in lengths.items())
-        raise ConstraintError(f"the numbers of rows differ: {told}")
-    return next(iter(lengths.values()), None)
-
-
-def _signed_entries(A: Any) -> sp.coo_array:
-    entries = sp.coo_array(A)
-    if len(entries.shape) != 2 or entries.shape[0] != entries.shape[1]:
-        raise ConstraintError(
-            f"A must be square, one row and one column per row of the data; got shape {entries.shape}"
-        )
-    if entries.dtype.kind not in "iuf":
-        raise ConstraintError(f"A must hold signed numbers; got dtype {entries.dtype}")
-    if sp.issparse(A):
-        entries = entries.copy()
-        entries.sum_duplicates()
-    entries = sp.coo_array((entries.data.astype(np.float64), (entries.row, entries.col)), shape=entries.shape)
-    broken = np.isnan(entries.data)
-    if broken.any():
-        k = int(np.argmax(broken))
-        raise ConstraintError(f"A[{entries.row[k]}, {entries.col[k]}] is NaN")
-    entries.eliminate_zeros()
-    diagonal = entries.row == entries.col
-    if diagonal.any():
-        k = int(np.argmax(diagonal))
-        raise ConstraintError(f"A[{entries.row[k]}, {entries.col[k]}] = {entries.data[k]} links a row with itself")
-    return entries

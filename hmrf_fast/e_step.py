@@ -13,6 +13,7 @@ from hmrf_fast.kernels.closure_energy import block_partners
 from hmrf_fast.kernels.distances import assign_rows, distance_block, fill_table, table_shape
 from hmrf_fast.kernels.icm import block_moves, sweeps, violation_cost
 from hmrf_fast.kernels.types import ClusterTerms, Links
+from hmrf_fast.label_priors import FORBIDDEN
 
 MAX_SWEEPS = 1000
 MAX_ROUNDS = 50
@@ -74,7 +75,13 @@ def assign(problem: Problem, geometry: Geometry, clusters: ClusterTerms, previou
     """
     table = build_table(problem, clusters)
     labels, nearest = nearest_centroids(problem, geometry, clusters, table)
-    graph = problem.graph
+    graph, priors = problem.graph, problem.priors
+    if problem.merged.size:
+        labels = problem.merged[labels]  # merged clusters have one centroid, but whose number wins a tie is not said
+    if priors.rows.size:
+        block = distances_of(problem, geometry, clusters, table, priors.rows)
+        labels[priors.rows] = np.argmin(row_costs(problem, block, priors.rows) + priors.cost, axis=1)
+        nearest[priors.rows] = block[np.arange(priors.rows.size), labels[priors.rows]]
     if graph.rows.size:
         block = distances_of(problem, geometry, clusters, table, graph.rows)
         costs = node_costs(problem, block)
@@ -85,11 +92,22 @@ def assign(problem: Problem, geometry: Geometry, clusters: ClusterTerms, previou
     return labels, nearest
 
 
+def row_costs(problem: Problem, block: np.ndarray, rows: np.ndarray) -> np.ndarray:
+    """(r, K) weighted distances of the given rows; infinite ones (I-divergence without smoothing) become merely huge,
+    since infinity stands for what hard cannot-links forbid. Clusters that were merged into others take no row."""
+    weighted = np.minimum(block, HUGE) * problem.sample_weight[rows][:, None]
+    if problem.merged.size:
+        weighted[:, problem.merged != np.arange(problem.merged.size)] = FORBIDDEN
+    return weighted
+
+
 def node_costs(problem: Problem, block: np.ndarray) -> np.ndarray:
-    """(u, K) summed weighted distances per node; infinite ones (I-divergence without smoothing) become merely huge,
-    since infinity stands for what hard cannot-links forbid."""
-    graph = problem.graph
-    weighted = np.minimum(block, HUGE) * problem.sample_weight[graph.rows][:, None]
+    """(u, K) summed costs per node: weighted distances and label priors."""
+    graph, priors = problem.graph, problem.priors
+    weighted = row_costs(problem, block, graph.rows)
+    if priors.rows.size:
+        _, own, theirs = np.intersect1d(graph.rows, priors.rows, assume_unique=True, return_indices=True)
+        weighted[own] += priors.cost[theirs]
     if graph.node_ptr.size - 1 == graph.rows.size:
         return weighted[graph.node_rows]
     return np.add.reduceat(weighted[graph.node_rows], graph.node_ptr[:-1], axis=0)
@@ -98,14 +116,37 @@ def node_costs(problem: Problem, block: np.ndarray) -> np.ndarray:
 def start_labels(problem: Problem, costs: np.ndarray, previous, seed: np.uint64) -> np.ndarray:
     """Node labels to start from: the previous ones, or a feasible placement of hard cannot-links and nothing else."""
     graph = problem.graph
+    fixed, kept = _fixed_nodes(problem)
     if previous is not None:
         nodes = previous[graph.rows[graph.node_rows[graph.node_ptr[:-1]]]].astype(np.int32)
+        nodes[fixed] = kept
         if _feasible(graph, nodes):
             return nodes
     nodes = np.full(costs.shape[0], -1, np.int32)
     if graph.hard_node.size:
         place(graph, costs, nodes, seed)
+        nodes = _renamed(nodes, fixed, kept, costs.shape[1])
     return nodes
+
+
+def _fixed_nodes(problem: Problem) -> tuple[np.ndarray, np.ndarray]:
+    """Nodes that hold a row of fixed label, and those labels."""
+    priors, graph = problem.priors, problem.graph
+    _, own, theirs = np.intersect1d(graph.rows, priors.fixed_rows, assume_unique=True, return_indices=True)
+    return graph.node_of_row[own], priors.fixed[priors.fixed >= 0][theirs]
+
+
+def _renamed(nodes: np.ndarray, fixed: np.ndarray, kept: np.ndarray, n_clusters: int) -> np.ndarray:
+    """Placement cares for differences of labels, not for names: exchange names so that fixed nodes have their own.
+
+    The rows of one class are one node, and the nodes of two classes are linked, so there always is such an exchange.
+    """
+    if np.array_equal(nodes[fixed], kept):
+        return nodes
+    name = np.full(n_clusters, -1, np.int32)
+    name[nodes[fixed]] = kept
+    name[name < 0] = np.setdiff1d(np.arange(n_clusters), kept)
+    return np.where(nodes >= 0, name[nodes], nodes).astype(np.int32)
 
 
 def _feasible(graph, nodes: np.ndarray) -> bool:
@@ -136,7 +177,8 @@ def settle(problem: Problem, geometry: Geometry, costs: np.ndarray, nodes: np.nd
             moves += move_blocks(*shared, *scratch)
         if moves == 0:
             break
-    if np.any(nodes < 0):
+    merged = problem.merged
+    if np.any(nodes < 0) or (merged.size and np.any(merged[nodes] != nodes)):
         raise InfeasibleError("a constrained row found no label that its hard cannot-links allow")
 
 

@@ -33,10 +33,21 @@ class Options(NamedTuple):
 
 
 class Start(NamedTuple):
-    """Where a fit begins: centroids (K, d), and labels (n,) int32 if a start comes with them."""
+    """Where a fit begins: centroids (K, d), labels (n,) int32 if a start comes with them, and what an earlier fit had
+    learned: feature weights (d,) and smoothing."""
 
     centers: np.ndarray
     labels: np.ndarray | None = None
+    weights: np.ndarray | None = None
+    alpha: float | None = None
+
+
+class Revision(NamedTuple):
+    """A state after labels were set by hand."""
+
+    centers: np.ndarray
+    inertia: float
+    objective: float
 
 
 class EMResult(NamedTuple):
@@ -46,6 +57,7 @@ class EMResult(NamedTuple):
     centers: np.ndarray
     weights: np.ndarray
     alpha: float
+    inertia: float  # the part of J that distances to the own centroid make
     objective: float
     history: list[float]
     steps: list[str]
@@ -56,8 +68,16 @@ class EMResult(NamedTuple):
 
 def run(problem: Problem, start: Start, options: Options, seed: int, geometry: Geometry | None = None) -> EMResult:
     """Iterate until labels and J rest, or ``max_iter``; labels, centroids and J agree at the end."""
-    loop = _Loop(problem, options, seed, geometry or measure(problem, np.ones(problem.corpus.n_features)))
-    return loop.run(start)
+    if geometry is None:
+        geometry = measure(problem, np.ones(problem.corpus.n_features) if start.weights is None else start.weights)
+    return _Loop(problem, options, seed, geometry).run(start)
+
+
+def revise(problem: Problem, start: Start, changed: np.ndarray, options: Options) -> Revision:
+    """New centroids of the changed clusters, for labels set by hand; all others are left as they are."""
+    weights = np.ones(problem.corpus.n_features) if start.weights is None else start.weights
+    loop = _Loop(problem, options, 0, measure(problem, weights))
+    return loop.revise(start, changed)
 
 
 def best_of(results: list[EMResult]) -> EMResult:
@@ -82,6 +102,8 @@ class _Loop:
         self.rate = options.learning_rate
 
     def run(self, start: Start) -> EMResult:
+        if start.alpha is not None:
+            self.alpha = start.alpha
         self.centers = self.problem.metric.admissible(start.centers, self.alpha)
         self.clusters = self._cluster_terms()
         if start.labels is not None:
@@ -104,6 +126,17 @@ class _Loop:
             self.expect(iteration + 1)  # centroids moved after the last E-step: let the labels answer them
         return self._finish(iteration, converged)
 
+    def revise(self, start: Start, changed: np.ndarray) -> Revision:
+        self.alpha = self.alpha if start.alpha is None else start.alpha
+        self.labels, self.centers = start.labels, start.centers
+        self._sum()
+        fresh = self.problem.metric.centers(self.statistic, self.geometry.weights, self.alpha)
+        self.centers[changed] = fresh[changed]
+        self.centers = self._share_merged(self.centers)
+        self.clusters = self._cluster_terms()
+        self._record("edit")
+        return Revision(self.centers, self._data(), self.history[-1])
+
     def expect(self, iteration: int) -> int:
         """E-step; returns the number of rows whose label changed."""
         previous = self.labels if self.labelled else None
@@ -118,11 +151,11 @@ class _Loop:
     def maximize_centers(self) -> None:
         """M-step (A), and the next stage of the smoothing schedule."""
         if self.problem.metric.smoothed:
-            self.alpha = max(0.5 * self.alpha, self.options.smoothing[1])
+            self.alpha = max(0.5 * self.alpha, min(self.alpha, self.options.smoothing[1]))
         centers = self.problem.metric.centers(self.statistic, self.geometry.weights, self.alpha)
         empty = self.statistic.mass == 0
         centers[empty] = self.centers[empty]  # a cluster that could not be refilled keeps its place
-        self.centers = centers
+        self.centers = self._share_merged(centers)
         self.clusters = self._cluster_terms()
         self._record("M")
 
@@ -150,6 +183,7 @@ class _Loop:
         fresh = self.problem.metric.centers(self.statistic, self.geometry.weights, self.alpha)
         self.centers = self.centers.copy()
         self.centers[filled] = fresh[filled]
+        self.centers = self._share_merged(self.centers)
         self.clusters = self._cluster_terms()
         self._record("refill")
         if not self.history[-1] < self.history[-2] - 1e-12 * abs(self.history[-2]):
@@ -157,6 +191,10 @@ class _Loop:
             self.labels, self.centers, self.clusters = before
             self._sum()
             del self.history[-1], self.steps[-1]
+
+    def _share_merged(self, centers: np.ndarray) -> np.ndarray:
+        """Clusters that were merged into others share their centroids."""
+        return centers[self.problem.merged] if self.problem.merged.size else centers
 
     def _cluster_terms(self) -> ClusterTerms:
         return self.problem.metric.cluster_terms(self.centers, self.geometry.weights, self.alpha)
@@ -177,13 +215,14 @@ class _Loop:
         return self._add_rest(data, geometry)
 
     def _add_rest(self, data: float, geometry: Geometry) -> float:
-        return (
-            data + violations(self.problem, geometry, self.labels)[0] + prior_cost(self.options.prior, geometry.weights)
-        )
+        broken = violations(self.problem, geometry, self.labels)[0]
+        return data + broken + self.problem.priors.total(self.labels) + prior_cost(self.options.prior, geometry.weights)
+
+    def _data(self) -> float:
+        return data_cost(self.geometry.base, self.problem.metric.pull, self.statistic, self.clusters)
 
     def _record(self, step: str) -> None:
-        data = data_cost(self.geometry.base, self.problem.metric.pull, self.statistic, self.clusters)
-        self.history.append(self._add_rest(data, self.geometry))
+        self.history.append(self._add_rest(self._data(), self.geometry))
         self.steps.append(step)
 
     def _rests(self, before: float) -> bool:
@@ -200,8 +239,9 @@ class _Loop:
             if self.steps[-1] != "refill":
                 break
             self.expect(iteration + 2 + extra)
-        n_empty = int(np.sum(np.bincount(self.labels, minlength=self.problem.n_clusters) == 0))
+        empty = np.bincount(self.labels, minlength=self.problem.n_clusters) == 0
+        n_empty = int(empty.sum()) - int(np.count_nonzero(self.problem.merged != np.arange(self.problem.merged.size)))
         return EMResult(
-            self.labels, self.centers, self.geometry.weights, self.alpha, self.history[-1], self.history, self.steps,
-            iteration, converged, n_empty,
+            self.labels, self.centers, self.geometry.weights, self.alpha, self._data(), self.history[-1], self.history,
+            self.steps, iteration, converged, n_empty,
         )  # fmt: skip

@@ -14,8 +14,10 @@ from hmrf_fast.kernels.pairs import pair_distances
 from hmrf_fast.kernels.rng import row_digests
 from hmrf_fast.kernels.sums import feature_chunks
 from hmrf_fast.kernels.types import Corpus, Moments, PairTerms, PenaltyGraph, RowTerms
+from hmrf_fast.label_priors import NO_PRIORS, LabelPriors
 
 PAIR_CHUNK = 4096
+NO_MERGERS = np.zeros(0, np.int32)
 
 
 class Problem(NamedTuple):
@@ -34,6 +36,8 @@ class Problem(NamedTuple):
     row_bounds: np.ndarray
     feature_bounds: np.ndarray
     n_threads: int
+    priors: LabelPriors = NO_PRIORS
+    merged: np.ndarray = NO_MERGERS  # (K,) int32: the cluster that each one was merged into; length 0 if none was
 
     @property
     def n_rows(self) -> int:

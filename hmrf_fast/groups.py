@@ -19,6 +19,12 @@ class Grouping(NamedTuple):
         """The caller's id of one group, as it reads in a message."""
         return repr(self.ids[code].item())
 
+    def restricted(self, rows: np.ndarray) -> Grouping:
+        """The grouping of some rows, without the groups that none of them is in."""
+        held, codes = np.unique(self.codes[rows], return_inverse=True)
+        first = np.searchsorted(held, 0)  # -1 comes before the groups
+        return Grouping((codes - first).astype(np.int32), self.ids[held[first:]])
+
 
 def encode_groups(values: Any, name: str) -> Grouping:
     """Turn labels or group ids into codes.
@@ -111,3 +117,11 @@ def members_by_code(codes: np.ndarray, n_codes: int) -> tuple[np.ndarray, np.nda
     ptr = np.zeros(n_codes + 1, dtype=np.int64)
     np.cumsum(np.bincount(codes[order], minlength=n_codes), out=ptr[1:])
     return ptr, order
+
+
+def common_length(lengths: dict[str, int]) -> int | None:
+    """The one number of rows that several inputs, by name, agree on; None without any."""
+    if len(set(lengths.values())) > 1:
+        told = " and ".join(f"{length} ({name})" for name, length in lengths.items())
+        raise ConstraintError(f"the numbers of rows differ: {told}")
+    return next(iter(lengths.values()), None)

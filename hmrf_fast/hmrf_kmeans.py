@@ -5,14 +5,9 @@ from __future__ import annotations
 import numbers
 
 from hmrf_fast.base import ConstrainedClusterer
-from hmrf_fast.em import Options
 from hmrf_fast.errors import InputError
 from hmrf_fast.inputs import LARGEST, check_choice, check_number
-from hmrf_fast.kernels.metrics import METRICS
-from hmrf_fast.settings import Settings, check_parameters
-from hmrf_fast.start import CHOICES
-
-SMOOTHING_FLOOR = 1e-3
+from hmrf_fast.settings import Settings, settings_of
 
 
 class HMRFKMeans(ConstrainedClusterer):
@@ -88,6 +83,9 @@ class HMRFKMeans(ConstrainedClusterer):
         X is never changed. False allows a CSR matrix with unsorted or repeated entries to be put in order in place.
     n_threads : int, default=None
         Threads to use; None or -1: all that the process may use. Results are the same bits for any number.
+    warm_start : bool, default=False
+        Start a further ``fit`` from the centroids, labels, feature weights and smoothing of the last one, whatever
+        `init` says; cluster ids stay. `n_clusters` and the number of features must be the same, the rows need not be.
     random_state : int, RandomState, Generator or None, default=None
         Source of the starts and of the visiting order of the E-step.
     verbose : int, default=0
@@ -105,6 +103,8 @@ class HMRFKMeans(ConstrainedClusterer):
         Centroids: of unit length under the feature weights for the directional metrics.
     feature_weights_ : ndarray of shape (d,), float64
         Learned weights a; ones if none were learned.
+    inertia_ : float
+        The part of J that distances make: summed weighted distance of the rows to the centroid of their label.
     objective_ : float
         J (eq. 9, each unordered pair counted once) of labels, centroids and weights.
     objective_history_ : ndarray of float64
@@ -118,6 +118,12 @@ class HMRFKMeans(ConstrainedClusterer):
         Last alpha; part of the distances that ``predict`` and ``transform`` use.
     constraint_report_ : ConstraintReport
         Satisfied and violated constraints, neighbourhoods, contradictions; ``print`` it.
+    constraints_ : Constraints
+        What the fit was given, and the pairs that record later corrections.
+    edits_ : tuple of Edit
+        The corrections since the fit, see `move`, `merge` and `split`.
+    merged_into_ : ndarray of shape (K,), int32
+        Every cluster's own id, or the id of the cluster that it was merged into.
     classes_ : ndarray
         Only with partial labels: the classes; cluster c belongs to the c-th of them, further clusters to none.
     n_features_in_ : int
@@ -165,6 +171,7 @@ class HMRFKMeans(ConstrainedClusterer):
         dtype=None,
         copy_x=True,
         n_threads=None,
+        warm_start=False,
         random_state=None,
         verbose=0,
         callback=None,
@@ -187,57 +194,13 @@ class HMRFKMeans(ConstrainedClusterer):
         self.dtype = dtype
         self.copy_x = copy_x
         self.n_threads = n_threads
+        self.warm_start = warm_start
         self.random_state = random_state
         self.verbose = verbose
         self.callback = callback
 
-    def fit(
-        self, X, y=None, *, must_link=None, cannot_link=None, partial_labels=None, constraints=None, sample_weight=None
-    ):
-        """Cluster the rows of X under constraints.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix} of shape (n, d)
-            Rows to cluster; anything but CSR is converted once, and nothing is ever made dense.
-        y : ignored
-            Present for scikit-learn's conventions; known classes are ``partial_labels``.
-        must_link, cannot_link : array-like of shape (m, 2), optional
-            Pairs of row numbers, counted from 0. (A tuple of two arrays is read as first and second rows.)
-        partial_labels : array-like of shape (n,), optional
-            Known classes, -1, NaN or None where unknown.
-        constraints : Constraints, optional
-            Instead of the three above: with weights per pair, groups, row ids.
-        sample_weight : array-like of shape (n,), optional
-            Weight of each row, in seeding as well; a row of weight 0 is labelled but influences nothing.
-
-        Returns
-        -------
-        self : HMRFKMeans
-
-        Raises
-        ------
-        InputError
-            X or a parameter is unusable: the message names row, column or value.
-        ConstraintError
-            Constraints do not fit X; ``ContradictionError`` and ``InfeasibleError`` are kinds of it.
-
-        Warns
-        -----
-        ContradictionWarning, EmptyRowsWarning, EmptyClusterWarning, SampledConstraintsWarning, ConvergenceWarning
-        """
-        return self._fit(X, must_link, cannot_link, partial_labels, constraints, sample_weight)
-
     def _settings(self) -> Settings:
-        check_parameters(self)
-        check_choice("metric", self.metric, tuple(METRICS))
         check_choice("penalty", self.penalty, ("distance", "potts"))
-        check_choice("e_step", self.e_step, ("block_icm", "icm"))
-        if isinstance(self.init, str):
-            check_choice("init", self.init, CHOICES)
-        for name in ("must_link_weight", "cannot_link_weight"):
-            check_number(name, getattr(self, name), numbers.Real, 0)
-        check_number("smoothing", self.smoothing, numbers.Real, 0, LARGEST)
         for name in ("weight_prior", "learning_rate"):
             if getattr(self, name) is not None:
                 check_number(name, getattr(self, name), numbers.Real, 0, LARGEST, open_low=True)
@@ -245,21 +208,12 @@ class HMRFKMeans(ConstrainedClusterer):
             raise InputError(
                 "learn_weights=True needs penalty='distance': constant penalties do not depend on the weights"
             )
-        return Settings(
-            metric=self.metric,
+        return settings_of(
+            self,
             penalty=self.penalty,
-            infer=bool(self.infer_constraints),
-            must_link_weight=float(self.must_link_weight),
-            cannot_link_weight=float(self.cannot_link_weight),
-            init=self.init,
-            n_init=int(self.n_init),
-            options=Options(
-                max_iter=int(self.max_iter),
-                tol=float(self.tol),
-                e_step=self.e_step,
-                learn_weights=bool(self.learn_weights),
-                smoothing=(float(self.smoothing), min(float(self.smoothing), SMOOTHING_FLOOR)),
-            ),
+            must_link_weight=self.must_link_weight,
+            cannot_link_weight=self.cannot_link_weight,
+            learn_weights=bool(self.learn_weights),
             learning_rate=self.learning_rate,
             weight_prior=self.weight_prior,
         )

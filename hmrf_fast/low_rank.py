@@ -20,7 +20,8 @@ from hmrf_fast.geometry import Problem, build_problem, content_keys, measure
 from hmrf_fast.inputs import as_corpus
 from hmrf_fast.m_step import statistics, sum_rows
 from hmrf_fast.neighborhood_seeds import matrix_of
-from hmrf_fast.seeding import restarts
+from hmrf_fast.seeding import restarts, useful_restarts
+from hmrf_fast.seeds import Seeds
 
 RANKS = (5, 10, 20, 30)
 RESTART_ITERATIONS = 30
@@ -63,7 +64,7 @@ def unit_rows(problem: Problem) -> sp.csr_matrix:
 
 
 def low_rank_starts(
-    problem: Problem, member, first, options: Options, n_init: int, rng: np.random.Generator
+    problem: Problem, seeds: Seeds, options: Options, n_init: int, rng: np.random.Generator
 ) -> Iterator[Start]:
     """One start per rank: the labels of the lowest objective among ``n_init`` constrained runs in that many
     dimensions."""
@@ -71,20 +72,21 @@ def low_rank_starts(
     coordinates, keys = project(problem, max(ranks), rng), content_keys(problem)
     metric = "sqeuclidean" if problem.metric.name == "sqeuclidean" else "cosine"
     for rank in ranks:
-        yield _best_of_rank(problem, coordinates[:, :rank], metric, member, first, options, n_init, rng, keys)
+        yield _best_of_rank(problem, coordinates[:, :rank], metric, seeds, options, n_init, rng, keys)
 
 
-def _best_of_rank(problem, coordinates, metric, member, first, options, n_init, rng, keys) -> Start:
+def _best_of_rank(problem, coordinates, metric, seeds, options, n_init, rng, keys) -> Start:
     reduced = build_problem(
         as_corpus(sp.csr_matrix(coordinates)), metric, problem.sample_weight, problem.graph, problem.n_clusters,
         potts=problem.potts, n_threads=problem.n_threads, keys=keys,
-    )  # fmt: skip
+    )._replace(priors=problem.priors, merged=problem.merged)  # fmt: skip
     plain = Options(max_iter=RESTART_ITERATIONS, tol=options.tol, e_step=options.e_step)
     geometry = measure(reduced, np.ones(reduced.corpus.n_features))
     results = []
     # Here the seeds are worth more than what starts without them gain in J: 0.43 against 0.39 NMI (related news, 500
     # pairs).
-    for centers in restarts(reduced, member, first, "k-means++", n_init, rng, explore=False):
+    n_init = useful_restarts(reduced, seeds, n_init)
+    for centers in restarts(reduced, seeds, "k-means++", n_init, rng, explore=False):
         results.append(run(reduced, Start(centers), plain, int(rng.integers(2**63)), geometry))
     best = best_of(results)
     return lift(problem, best.labels)

@@ -16,6 +16,7 @@ from hmrf_fast.inputs import as_corpus
 from hmrf_fast.kernels.pairs import pair_distances
 from hmrf_fast.kernels.types import Sums
 from hmrf_fast.penalties import empty_graph
+from hmrf_fast.seeds import Seeds, hard_seeds
 
 
 class Neighborhoods(NamedTuple):
@@ -34,19 +35,17 @@ def matrix_of(problem: Problem) -> sp.csr_matrix:
     )
 
 
-def gather(problem: Problem, member: np.ndarray, first: np.ndarray) -> Neighborhoods:
-    """Sum the rows of each neighbourhood; ``member`` (n,) int32 numbers them, -1 = in none. Cost nnz.
+def gather(problem: Problem, seeds: Seeds) -> Neighborhoods:
+    """Sum the rows of each group, as far as they belong to it. Cost nnz.
 
     Mean for I-divergence and squared Euclidean, sum of unit rows for the directional metrics.
     """
-    count = int(member.max()) + 1 if member.size else 0
-    rows = np.flatnonzero((member >= 0) & (problem.sample_weight > 0))
-    strength = problem.unit[rows] * problem.sample_weight[rows]
-    indicator = sp.csr_matrix((strength, (member[rows], rows)), shape=(count, problem.n_rows))
-    sizes = np.bincount(member[rows], problem.sample_weight[rows], count)
+    count = seeds.share.shape[0]
+    sizes = seeds.share @ problem.sample_weight
+    share = seeds.share @ sp.diags_array(problem.unit * problem.sample_weight)
     if not problem.metric.directional:
-        indicator = sp.diags_array(1.0 / np.maximum(sizes, 1e-300)) @ indicator
-    summed = sp.csr_matrix(indicator @ matrix_of(problem).astype(np.float64, copy=False))
+        share = sp.diags_array(1.0 / np.maximum(sizes, 1e-300)) @ share
+    summed = sp.csr_matrix(share @ matrix_of(problem).astype(np.float64, copy=False))
     summed.sort_indices()
     summed.eliminate_zeros()
     part = build_problem(
@@ -57,7 +56,7 @@ def gather(problem: Problem, member: np.ndarray, first: np.ndarray) -> Neighborh
         problem.n_clusters,
         n_threads=problem.n_threads,
     )
-    return Neighborhoods(part, sizes, first)
+    return Neighborhoods(part, sizes, seeds.first)
 
 
 def distances_to(problem: Problem, pairs, weights: np.ndarray, row: int) -> np.ndarray:
@@ -125,17 +124,26 @@ def row_center(problem: Problem, row: int) -> np.ndarray:
 
 def global_center(problem: Problem) -> np.ndarray:
     """(d,) centroid of all rows."""
-    everything = gather(problem, np.zeros(problem.n_rows, np.int32), np.zeros(0, np.int64))
+    none = np.zeros(0, np.int64)
+    everything = gather(problem, hard_seeds(np.zeros(problem.n_rows, np.int32), none, none))
     return row_center(everything.problem, 0)
 
 
-def neighborhood_centers(problem: Problem, member: np.ndarray, first: np.ndarray) -> np.ndarray:
-    """(c, d) centroids of at most K neighbourhoods; ``member`` and ``first`` as in ``gather``. Cost nnz + K
-    non-zeros."""
-    if not (member.size and member.max() >= 0):
+def neighborhood_centers(problem: Problem, seeds: Seeds) -> np.ndarray:
+    """(c, d) centroids of at most K groups, those of the classes first. Cost nnz + K non-zeros."""
+    if seeds.share.shape[0] == 0:
         return np.zeros((0, problem.corpus.n_features))
-    neighborhoods = gather(problem, member, first)
+    neighborhoods = gather(problem, seeds)
     count = min(neighborhoods.sizes.size, problem.n_clusters)
-    to_global = distances_to_center(neighborhoods.problem, global_center(problem))
-    chosen = farthest_first(neighborhoods, count, to_global)
+    if seeds.by_size:
+        chosen = _largest_first(neighborhoods)[:count]
+    else:
+        to_global = distances_to_center(neighborhoods.problem, global_center(problem))
+        chosen = farthest_first(neighborhoods, count, to_global)
     return np.array([row_center(neighborhoods.problem, int(which)) for which in chosen])
+
+
+def _largest_first(neighborhoods: Neighborhoods) -> np.ndarray:
+    """All groups: those of the classes in their order, then the others by falling weight, ties to the lowest number."""
+    order = np.argsort(-neighborhoods.sizes, kind="stable")
+    return np.concatenate([neighborhoods.first, order[~np.isin(order, neighborhoods.first)]])

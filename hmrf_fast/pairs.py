@@ -6,6 +6,7 @@ from collections.abc import Hashable, Mapping
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 
 from hmrf_fast.errors import ConstraintError
 
@@ -205,3 +206,28 @@ def distinct_pairs(pairs: np.ndarray, weights: np.ndarray) -> tuple[np.ndarray, 
     start = np.flatnonzero(new)
     largest = np.maximum.reduceat(weights[order], start) if start.size else np.empty(0)
     return np.column_stack([low[start], high[start]]), largest, order[start]
+
+
+def signed_entries(A: Any) -> sp.coo_array:
+    """The non-zeros of a signed weight matrix of constraints, checked."""
+    entries = sp.coo_array(A)
+    if len(entries.shape) != 2 or entries.shape[0] != entries.shape[1]:
+        raise ConstraintError(
+            f"A must be square, one row and one column per row of the data; got shape {entries.shape}"
+        )
+    if entries.dtype.kind not in "iuf":
+        raise ConstraintError(f"A must hold signed numbers; got dtype {entries.dtype}")
+    if sp.issparse(A):
+        entries = entries.copy()
+        entries.sum_duplicates()
+    entries = sp.coo_array((entries.data.astype(np.float64), (entries.row, entries.col)), shape=entries.shape)
+    broken = np.isnan(entries.data)
+    if broken.any():
+        k = int(np.argmax(broken))
+        raise ConstraintError(f"A[{entries.row[k]}, {entries.col[k]}] is NaN")
+    entries.eliminate_zeros()
+    diagonal = entries.row == entries.col
+    if diagonal.any():
+        k = int(np.argmax(diagonal))
+        raise ConstraintError(f"A[{entries.row[k]}, {entries.col[k]}] = {entries.data[k]} links a row with itself")
+    return entries

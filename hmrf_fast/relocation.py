@@ -13,7 +13,7 @@ from hmrf_fast.kernels.types import PenaltyGraph
 def refill(problem: Problem, geometry: Geometry, labels: np.ndarray, nearest: np.ndarray):
     """Give every emptied cluster the costliest row, or must-link component, that can be spared.
 
-    Rows without direction, rows of weight 0 and the last rows of a cluster are never moved; a cluster for which
+    Rows without direction, of weight 0 or of fixed label and the last rows of a cluster are never moved; a cluster for which
     nothing is left stays empty. With the moved rows' own centroid J falls, since they all came from one cluster.
 
     Returns
@@ -26,10 +26,12 @@ def refill(problem: Problem, geometry: Geometry, labels: np.ndarray, nearest: np
     present = problem.sample_weight > 0  # a cluster of rows without weight has no centroid either
     counts = np.bincount(labels[present], minlength=problem.n_clusters)
     empty = np.flatnonzero(counts == 0)
+    if problem.merged.size:
+        empty = empty[problem.merged[empty] == empty]  # what was merged stays merged
     if empty.size == 0:
         return labels, empty
     labels, rows, filled = labels.copy(), _costliest(problem, geometry, nearest), []
-    groups = _Groups(problem.graph, problem.n_rows)
+    groups = _Groups(problem.graph, problem.n_rows, problem.priors.fixed_rows)
     for cluster in empty:
         holds_weightless = bool(np.any(labels == cluster))
         group = _next_group(groups, rows, labels, counts, free_only=holds_weightless)
@@ -63,7 +65,8 @@ def _next_group(
         if groups.refused[row] or (free_only and groups.position[row] >= 0):
             continue
         group = groups.of(row)
-        if np.all(labels[group] == labels[row]) and counts[labels[row]] > group.size:
+        together = np.all(labels[group] == labels[row]) and not np.any(groups.fixed[group])
+        if together and counts[labels[row]] > group.size:
             return group
         groups.refused[group] = True  # once for the whole group, however many rows it has
     return None
@@ -72,13 +75,15 @@ def _next_group(
 class _Groups:
     """Which rows must move together; set up once per refill in time linear in the rows."""
 
-    def __init__(self, graph: PenaltyGraph, n_rows: int):
+    def __init__(self, graph: PenaltyGraph, n_rows: int, fixed_rows: np.ndarray):
         self.graph = graph
         self.position = np.full(n_rows, -1)
         self.position[graph.rows] = np.arange(graph.rows.size)
         self.unit_of = np.full(graph.node_ptr.size - 1, -1)
         self.unit_of[graph.unit_nodes] = np.repeat(np.arange(graph.unit_ptr.size - 1), np.diff(graph.unit_ptr))
         self.refused = np.zeros(n_rows, bool)
+        self.fixed = np.zeros(n_rows, bool)
+        self.fixed[fixed_rows] = True
 
     def of(self, row: int) -> np.ndarray:
         """The must-link component of ``row``, its node, or itself alone."""

@@ -18,6 +18,7 @@ from hmrf_fast.neighborhood_seeds import (
     row_center,
 )
 from hmrf_fast.penalties import empty_graph
+from hmrf_fast.seeds import Seeds
 
 
 class Field(NamedTuple):
@@ -45,19 +46,20 @@ def build_field(problem: Problem) -> Field:
 
 
 def restarts(
-    problem: Problem, member, first, rest: str, n_init: int, rng: np.random.Generator, explore: bool
+    problem: Problem, seeds: Seeds, rest: str, n_init: int, rng: np.random.Generator, explore: bool
 ) -> Iterator[np.ndarray]:
     """First centroids (K, d) of ``n_init`` runs.
 
-    Neighbourhoods (``member``, ``first``: see ``gather``) seed the first clusters; ``rest`` ("farthest", "k-means++",
-    "printed") fills the others. With ``explore``, where violations have a price, every second start ignores the
+    Groups of rows seed the first clusters (classes their own); ``rest`` ("farthest", "k-means++", "printed") fills the
+    others. With ``explore``, where violations have a price, every second start ignores the
     neighbourhoods: their centroids pull all runs into one basin, and J, which counts violations, tells which is better.
     """
-    seeded = neighborhood_centers(problem, member, first)
+    seeded = neighborhood_centers(problem, seeds)
+    place = _places(seeds, problem.n_clusters)
     if rest == "printed":
         middle = global_center(problem)
         for _ in range(n_init):
-            yield np.concatenate([seeded, _perturbed(middle, problem.n_clusters - len(seeded), rng)])
+            yield np.concatenate([seeded, _perturbed(middle, problem.n_clusters - len(seeded), rng)])[place]
         return
     field = build_field(problem)
     nearest = np.full(problem.n_rows, np.inf)
@@ -65,10 +67,24 @@ def restarts(
         for center in seeded:
             nearest = np.minimum(nearest, distances_to_center(problem, center))
     for number in range(n_init):
-        if explore and number % 2 == 1 and problem.graph.rows.size > 0:
+        if explore and number % 2 == 1:
             yield _complete(field, seeded[:0], np.full(problem.n_rows, np.inf), rng, False)
         else:
-            yield _complete(field, seeded, nearest, rng, rest == "farthest")
+            yield _complete(field, seeded, nearest, rng, rest == "farthest")[place]
+
+
+def useful_restarts(problem: Problem, seeds: Seeds, n_init: int) -> int:
+    """One where neither drawn rows nor the order in which constrained rows are visited can make a difference."""
+    return n_init if seeds.share.shape[0] < problem.n_clusters or problem.graph.rows.size else 1
+
+
+def _places(seeds: Seeds, n_clusters: int) -> np.ndarray:
+    """(K,) which of the seeds and rows, in the order they are chosen, each cluster starts from: class c seeds cluster
+    c."""
+    place = np.full(n_clusters, -1)
+    place[seeds.codes] = np.arange(seeds.codes.size)
+    place[place < 0] = np.arange(seeds.codes.size, n_clusters)
+    return place
 
 
 def _perturbed(middle: np.ndarray, count: int, rng: np.random.Generator) -> np.ndarray:

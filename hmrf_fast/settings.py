@@ -13,25 +13,65 @@ from hmrf_fast.em import Options
 from hmrf_fast.errors import InputError
 from hmrf_fast.geometry import Problem
 from hmrf_fast.kernels.pool import available_threads
+from hmrf_fast.kernels.metrics import METRICS
+from hmrf_fast.label_priors import check_shares
+from hmrf_fast.start import CHOICES
 from hmrf_fast.weight_step import choose_prior
+
+
+SMOOTHING_FLOOR = 1e-3
 
 
 class Settings(NamedTuple):
     """An algorithm of the family as settings of the one engine."""
 
     metric: str
-    penalty: str
-    infer: bool
-    must_link_weight: float
-    cannot_link_weight: float
     init: Any
     n_init: int
     options: Options
-    learning_rate: float | None
-    weight_prior: float | None
+    penalty: str = "distance"
+    infer: bool = True
+    must_link_weight: float = 1.0
+    cannot_link_weight: float = 1.0
+    learning_rate: float | None = None
+    weight_prior: float | None = None
+    by_size: bool = False  # of too many neighbourhoods the largest seed, not the farthest
+    fixed_labels: bool = False  # rows of known class keep their cluster
+    soft_labels: float | None = None  # price of one nat of a class probability; None: labels must be certain
+    scale: float = 1.0  # of published distances and J, where a paper's differ from the metric's by a factor
 
 
-def given_constraints(settings: Settings, must_link, cannot_link, partial_labels, constraints) -> Constraints:
+class Known(NamedTuple):
+    """What the caller knows, as given and as the engine prices it."""
+
+    given: Constraints
+    priced: Constraints
+    shares: np.ndarray | None  # (n, C) class probabilities
+
+
+def given_knowledge(settings: Settings, n_clusters: int, must_link, cannot_link, partial_labels, constraints) -> Known:
+    """The arguments of ``fit`` as one object."""
+    if not _is_table(partial_labels):
+        given = _given_constraints(must_link, cannot_link, partial_labels, constraints)
+        return Known(given, priced(settings, given), None)
+    if settings.soft_labels is None:
+        raise InputError(
+            "partial_labels must be one-dimensional here; probabilities of classes are for SeededKMeans and "
+            "ConstrainedKMeans"
+        )
+    if any(value is not None for value in (must_link, cannot_link, constraints)):
+        raise InputError("class probabilities cannot be combined with other constraints")
+    return Known(Constraints(), Constraints(), check_shares(partial_labels, n_clusters))
+
+
+def _is_table(values: Any) -> bool:
+    try:
+        return values is not None and np.ndim(values) == 2
+    except ValueError:  # ragged lists: the parser of labels explains what is wrong
+        return False
+
+
+def _given_constraints(must_link, cannot_link, partial_labels, constraints) -> Constraints:
     pieces = {"must_link": must_link, "cannot_link": cannot_link, "partial_labels": partial_labels}
     loose = [name for name, value in pieces.items() if value is not None]
     if constraints is None:
@@ -40,7 +80,12 @@ def given_constraints(settings: Settings, must_link, cannot_link, partial_labels
         raise InputError(f"give either constraints or {', '.join(loose)}, not both: Constraints(...) takes them all")
     elif not isinstance(constraints, Constraints):
         raise InputError(f"constraints must be a hmrf_fast.Constraints, got {type(constraints).__name__}")
-    scaled = constraints.scaled(settings.must_link_weight, settings.cannot_link_weight)
+    return constraints
+
+
+def priced(settings: Settings, constraints: Constraints) -> Constraints:
+    """The constraints with the weights that the engine works with."""
+    scaled = constraints.scaled(settings.must_link_weight / settings.scale, settings.cannot_link_weight / settings.scale)
     for kind in ("must_link", "cannot_link"):
         weights = np.append(getattr(scaled, f"{kind}_weight"), getattr(scaled, f"{kind}_group_weight"))
         soft = weights[np.isfinite(weights) & (weights > 0)]
@@ -71,6 +116,28 @@ def is_array(init) -> bool:
     return not isinstance(init, str) and not callable(init)
 
 
+def settings_of(estimator, *, metric: str | None = None, learn_weights: bool = False, **more) -> Settings:
+    """Check the parameters that estimators share, where they have them, and make settings of them and of ``more``."""
+    check_parameters(estimator)
+    metric = estimator.metric if metric is None else metric
+    inputs.check_choice("metric", metric, tuple(METRICS))
+    e_step, smoothing = getattr(estimator, "e_step", "block_icm"), getattr(estimator, "smoothing", 1.0)
+    inputs.check_choice("e_step", e_step, ("block_icm", "icm"))
+    inputs.check_number("smoothing", smoothing, numbers.Real, 0, inputs.LARGEST)
+    for name in ("must_link_weight", "cannot_link_weight"):
+        inputs.check_number(name, more.get(name, 1.0), numbers.Real, 0)
+        more[name] = float(more.get(name, 1.0))
+    options = Options(
+        max_iter=int(estimator.max_iter),
+        tol=float(estimator.tol),
+        e_step=e_step,
+        learn_weights=learn_weights,
+        smoothing=(float(smoothing), min(float(smoothing), SMOOTHING_FLOOR)),
+    )
+    infer = bool(getattr(estimator, "infer_constraints", True))
+    return Settings(metric, estimator.init, int(estimator.n_init), options, infer=infer, **more)
+
+
 def check_parameters(estimator) -> None:
     """Types and bounds of the parameters that all estimators share."""
     inputs.check_number("n_clusters", estimator.n_clusters, numbers.Integral, 1)
@@ -81,5 +148,7 @@ def check_parameters(estimator) -> None:
         inputs.check_number("n_threads", estimator.n_threads, numbers.Integral, 1)
     if estimator.dtype is not None and np.dtype(estimator.dtype) not in (np.dtype("f4"), np.dtype("f8")):
         raise InputError(f"dtype must be None, float32 or float64, got {estimator.dtype!r}")
+    if isinstance(estimator.init, str):
+        inputs.check_choice("init", estimator.init, CHOICES)
     if estimator.callback is not None and not callable(estimator.callback):
         raise InputError(f"callback must be callable, got {estimator.callback!r}")

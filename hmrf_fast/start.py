@@ -12,14 +12,14 @@ from hmrf_fast.em import Start
 from hmrf_fast.errors import InputError
 from hmrf_fast.geometry import Problem
 from hmrf_fast.low_rank import RANKS, low_rank_starts, usable_ranks
-from hmrf_fast.neighborhoods import Resolved
-from hmrf_fast.seeding import restarts
+from hmrf_fast.seeding import restarts, useful_restarts
+from hmrf_fast.seeds import Seeds
 
 RESTS = {"neighborhoods": "farthest", "k-means++": "k-means++", "printed": "printed"}
 CHOICES = ("auto", "low_rank", *RESTS)
 
 
-def starts(problem: Problem, resolved: Resolved, settings: Any, seed: int, matrix) -> Iterator[Start]:
+def starts(problem: Problem, seeds: Seeds, settings: Any, seed: int, matrix) -> Iterator[Start]:
     """All starts of a fit, made one by one.
 
     "auto" is "low_rank" where the data has enough rows and features for it, else "k-means++".
@@ -33,7 +33,6 @@ def starts(problem: Problem, resolved: Resolved, settings: Any, seed: int, matri
     if not isinstance(init, str):
         yield Start(inputs.check_centers(init, problem.n_clusters, problem.corpus.n_features))
         return
-    member, first = seeds_of(problem, resolved)
     low_rank = init in ("auto", "low_rank") and bool(usable_ranks(problem))
     if init == "low_rank" and not low_rank:
         raise InputError(
@@ -41,28 +40,9 @@ def starts(problem: Problem, resolved: Resolved, settings: Any, seed: int, matri
             f"{problem.n_rows} and {problem.corpus.n_features}; use init='k-means++'"
         )
     if init == "low_rank" or (init == "auto" and low_rank):
-        yield from low_rank_starts(problem, member, first, settings.options, settings.n_init, rng)
+        yield from low_rank_starts(problem, seeds, settings.options, settings.n_init, rng)
         return
     rest = RESTS.get(init, "k-means++")
-    n_init = settings.n_init if rest != "farthest" else 1  # farthest rows are the same every time
-    yield from map(Start, restarts(problem, member, first, rest, n_init, rng, explore=rest == "k-means++"))
-
-
-def seeds_of(problem: Problem, resolved: Resolved) -> tuple[np.ndarray, np.ndarray]:
-    """Neighbourhoods that can seed clusters: (n,) member numbers, and those of the classes, in class order.
-
-    A neighbourhood counts with two or more rows of positive weight, or as the only rows of a class.
-    """
-    member = resolved.component.astype(np.int32, copy=True)
-    classes = resolved.class_component.astype(np.int64)
-    if member.size == 0 or member.max() < 0:
-        return member, classes
-    usable = (problem.unit > 0) & (problem.sample_weight > 0)
-    counts = np.bincount(member[(member >= 0) & usable], minlength=member.max() + 1)
-    keep = (counts >= 2) | ((counts >= 1) & np.isin(np.arange(counts.size), classes))
-    rank = np.where(keep, np.cumsum(keep) - 1, -1).astype(np.int32)
-    member = np.where(member >= 0, rank[member], -1).astype(np.int32)
-    first = rank[classes]
-    _, order = np.unique(first, return_index=True)  # tied classes share a neighbourhood, which seeds once
-    first = first[np.sort(order)]
-    return member, first[first >= 0].astype(np.int64)
+    explore = rest == "k-means++" and problem.graph.rows.size > 0 and not settings.fixed_labels
+    n_init = 1 if rest == "farthest" else useful_restarts(problem, seeds, settings.n_init)
+    yield from map(Start, restarts(problem, seeds, rest, n_init, rng, explore))

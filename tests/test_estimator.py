@@ -20,7 +20,16 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from hmrf_fast import Constraints, HMRFKMeans, datasets
+from hmrf_fast import (
+    ConstrainedKMeans,
+    Constraints,
+    COPKMeans,
+    HMRFKMeans,
+    PCKMeans,
+    SeededKMeans,
+    SphericalKMeans,
+    datasets,
+)
 from hmrf_fast.errors import ConstraintError, ConvergenceWarning, EmptyClusterWarning, InputError
 from hmrf_fast.scores import normalized_mutual_information
 
@@ -30,6 +39,11 @@ ESTIMATORS = [
     HMRFKMeans(metric="sqeuclidean"),
     HMRFKMeans(init="k-means++", learn_weights=True, metric="sqeuclidean"),
     HMRFKMeans(init="neighborhoods"),
+    PCKMeans(),
+    SeededKMeans(),
+    ConstrainedKMeans(),
+    COPKMeans(),
+    SphericalKMeans(),
 ]
 
 

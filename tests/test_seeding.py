@@ -16,8 +16,14 @@ from hmrf_fast.inputs import as_corpus
 from hmrf_fast.neighborhood_seeds import neighborhood_centers
 from hmrf_fast.penalties import empty_graph
 from hmrf_fast.seeding import restarts
+from hmrf_fast.seeds import hard_seeds
 
 NOBODY = np.zeros(0, np.int64)
+
+
+def seeds(member, first=NOBODY, **more):
+    """Groups that do not overlap; the first ones are those of the classes 0, 1, ..."""
+    return hard_seeds(np.asarray(member, np.int32), np.asarray(first, np.int64), np.arange(len(first)), **more)
 
 
 def problem_of(X, metric, n_clusters, weight=None):
@@ -49,14 +55,14 @@ def test_neighbourhoods_are_visited_farthest_first(metric, rng, n_clusters, n_gr
     member[member >= 0] = codes
     if member.max() < 0:
         return
-    found = neighborhood_centers(problem_of(X, metric, n_clusters), member, NOBODY)
+    found = neighborhood_centers(problem_of(X, metric, n_clusters), seeds(member))
     np.testing.assert_allclose(found, plain_centers(X, metric, member, n_clusters), atol=1e-9)
 
 
 def test_classes_come_first_and_in_order():
     X = np.array([[0.0], [0.1], [5.0], [9.0], [9.1], [9.2]])
     member = np.array([2, 2, 0, 1, 1, 1], np.int32)
-    found = neighborhood_centers(problem_of(X, "sqeuclidean", 2), member, np.array([2, 0]))
+    found = neighborhood_centers(problem_of(X, "sqeuclidean", 2), seeds(member, [2, 0]))
     np.testing.assert_allclose(found, [[0.05], [5.0]])
 
 
@@ -64,7 +70,7 @@ def test_rows_are_drawn_in_proportion_to_weight_and_squared_distance():
     X, weight = np.array([[0.0], [1.0], [2.0], [30.0]]), np.array([1.0, 4.0, 1.0, 0.0])
     problem, rng = problem_of(X, "sqeuclidean", 2, weight), np.random.default_rng(0)
     seeded = np.array([0, -1, -1, -1], np.int32)
-    draws = [c[1, 0] for c in restarts(problem, seeded, NOBODY, "k-means++", 4000, rng, explore=False)]
+    draws = [c[1, 0] for c in restarts(problem, seeds(seeded), "k-means++", 4000, rng, explore=False)]
     assert set(draws) == {1.0, 2.0}  # never a row of weight 0, nor the centroid itself
     assert np.mean(np.array(draws) == 1.0) == pytest.approx(0.5, abs=0.03)  # weight 4 * distance 1 against 1 * 4
 
@@ -72,15 +78,13 @@ def test_rows_are_drawn_in_proportion_to_weight_and_squared_distance():
 def test_farthest_rows_complete_the_seeds():
     X = np.array([[0.0], [0.2], [5], [5.2], [9]])
     member = np.array([0, -1, 1, -1, -1], np.int32)
-    (found,) = restarts(problem_of(X, "sqeuclidean", 3), member, NOBODY, "farthest", 1, np.random.default_rng(0), False)
+    (found,) = restarts(problem_of(X, "sqeuclidean", 3), seeds(member), "farthest", 1, np.random.default_rng(0), False)
     assert found[2, 0] == 9.0
 
 
 def test_printed_rest_stays_within_35_percent_of_the_global_centroid():
     X = np.random.default_rng(0).random((20, 50)) + 0.1
-    starts = restarts(
-        problem_of(X, "sqeuclidean", 3), np.zeros(0, np.int32), NOBODY, "printed", 2, np.random.default_rng(0), False
-    )
+    starts = restarts(problem_of(X, "sqeuclidean", 3), seeds([-1] * 20), "printed", 2, np.random.default_rng(0), False)
     ratio = np.concatenate(list(starts)) / X.mean(0)
     assert 0.65 <= ratio.min() < 0.7 and 1.3 < ratio.max() <= 1.35
 

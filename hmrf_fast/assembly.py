@@ -1,0 +1,105 @@
+"""Checked input and settings -> the problem that the engine solves."""
+
+from __future__ import annotations
+
+import warnings
+from typing import NamedTuple
+
+import numpy as np
+
+from hmrf_fast import inputs
+from hmrf_fast.errors import ContradictionWarning, EmptyRowsWarning, InputError
+from hmrf_fast.geometry import Problem, build_problem
+from hmrf_fast.kernels.metrics import METRICS
+from hmrf_fast.label_priors import class_probabilities, fixed_labels
+from hmrf_fast.neighborhoods import Resolved, resolve
+from hmrf_fast.penalties import plan
+from hmrf_fast.seeds import Seeds, probable_seeds, seeds_of
+from hmrf_fast.settings import Known, Settings
+
+STACK_LEVEL = 6  # from the warnings below to the caller of ``fit``
+
+
+class Task(NamedTuple):
+    """A problem, the constraints behind it, and what may seed its clusters."""
+
+    problem: Problem
+    resolved: Resolved
+    seeds: Seeds
+
+
+def assemble(
+    settings: Settings, matrix, known: Known, sample_weight, n_clusters: int, n_threads: int, whose: str,
+    merged_into: np.ndarray,
+) -> Task:  # fmt: skip
+    """Refuse what does not fit together and build the problem; cost nnz plus constraints."""
+    n_rows, metric = matrix.shape[0], METRICS[settings.metric]
+    if metric.entropic:
+        inputs.refuse_negative(matrix, settings.metric, whose)
+    if n_rows < n_clusters:
+        raise InputError(f"n_samples={n_rows} should be >= n_clusters={n_clusters}")
+    weight = inputs.check_sample_weight(sample_weight, matrix)
+    if known.shares is not None and len(known.shares) != n_rows:
+        raise InputError(f"partial_labels has {len(known.shares)} rows of probabilities, X has {n_rows} rows")
+    resolved = resolve(known.priced, n_rows, infer=settings.infer)
+    entropic = metric.entropic and settings.penalty != "potts"
+    graph = plan(resolved, enumerate_all=entropic, n_clusters=n_clusters)
+    problem = build_problem(
+        inputs.as_corpus(matrix), metric, weight, graph, n_clusters, potts=settings.penalty == "potts",
+        n_threads=n_threads,
+    )  # fmt: skip
+    if np.any(merged_into != np.arange(merged_into.size)):
+        problem = problem._replace(merged=merged_into)
+    return _with_labels(Task(problem, resolved, seeds_of(problem, resolved, settings.by_size)), settings, known)
+
+
+def _with_labels(task: Task, settings: Settings, known: Known) -> Task:
+    """Known classes as prices of labels, where the algorithm keeps them, and probabilities as seeds."""
+    problem, labels = task.problem, task.resolved.labels
+    if known.shares is not None:
+        task = task._replace(seeds=probable_seeds(problem, known.shares))
+        if settings.fixed_labels:
+            priors = class_probabilities(
+                known.shares, problem.sample_weight, settings.soft_labels or 0.0, problem.n_clusters
+            )
+            return task._replace(problem=problem._replace(priors=priors))
+    elif settings.fixed_labels and labels is not None and labels.ids.size:
+        codes = labels.codes
+        if problem.merged.size:
+            codes = np.where(codes >= 0, problem.merged[codes], -1)
+        return task._replace(problem=problem._replace(priors=fixed_labels(codes, problem.n_clusters)))
+    return task
+
+
+def warn_of(task: Task) -> None:
+    """Warn of what is dubious."""
+    _warn_of_contradictions(task.resolved)
+    _warn_of_empty_rows(task.problem)
+
+
+def _warn_of_contradictions(resolved: Resolved) -> None:
+    if resolved.n_contradictions:
+        warnings.warn(
+            f"{resolved.n_contradictions} cannot-link(s) contradict the must-links and cannot all be satisfied; "
+            "see constraint_report_.contradictions for the chains; infer_constraints=False suits noisy constraints",
+            ContradictionWarning,
+            stacklevel=STACK_LEVEL,
+        )
+
+
+def _warn_of_empty_rows(problem: Problem) -> None:
+    empty = np.flatnonzero(problem.unit == 0)
+    if empty.size == 0:
+        return
+    named = ", ".join(map(str, empty[:5])) + (", ..." if empty.size > 5 else "")
+    fate = (
+        "without mass they only dilute a centroid"
+        if problem.metric.entropic
+        else "equally far from every centroid, they join the first cluster unless constrained"
+    )
+    warnings.warn(
+        f"{empty.size} of {problem.n_rows} rows (row {named}) say nothing under metric={problem.metric.name!r}: "
+        f"{fate}; better leave them out",
+        EmptyRowsWarning,
+        stacklevel=STACK_LEVEL,
+    )

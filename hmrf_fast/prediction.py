@@ -1,0 +1,92 @@
+"""What a fitted model says about rows: nearest centroid, distances, score."""
+
+from __future__ import annotations
+
+import numpy as np
+from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, ClusterMixin, TransformerMixin
+from sklearn.utils.validation import check_is_fitted
+
+from hmrf_fast import inputs
+from hmrf_fast.e_step import build_table, distances_of, nearest_centroids
+from hmrf_fast.geometry import build_problem, measure
+from hmrf_fast.kernels.metrics import METRICS
+from hmrf_fast.penalties import empty_graph
+from hmrf_fast.settings import thread_count
+
+
+class CentroidModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, BaseEstimator):
+    """Prediction from centroids, feature weights and smoothing."""
+
+    def predict(self, X):
+        """Nearest centroid of each row; constraints play no part.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n, d)
+            Rows in the features of the fit.
+
+        Returns
+        -------
+        labels : ndarray of shape (n,), int32
+        """
+        labels, _ = nearest_centroids(*self._query(X))
+        return self.merged_into_[labels]
+
+    def transform(self, X):
+        """Distance of each row to every centroid, in the fitted metric (for I-divergence in nats, smoothing term
+        included).
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n, d)
+
+        Returns
+        -------
+        distances : ndarray of shape (n, K), float64
+        """
+        problem, geometry, clusters, table = self._query(X)
+        return self._scale * distances_of(problem, geometry, clusters, table, np.arange(problem.n_rows))
+
+    def score(self, X, y=None, sample_weight=None):
+        """Minus the summed distance of the rows to their nearest centroid; higher is better.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n, d)
+        y : ignored
+        sample_weight : array-like of shape (n,), optional
+
+        Returns
+        -------
+        score : float
+        """
+        query = self._query(X)
+        nearest = nearest_centroids(*query)[1]
+        weight = np.ones(nearest.size) if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
+        return -self._scale * float(weight @ nearest)
+
+    def _query(self, X):
+        """Problem, geometry, centroid terms and table for new rows."""
+        check_is_fitted(self)
+        matrix = inputs.check_matrix(self, X, reset=False, dtype=self.dtype)
+        metric = METRICS[self._metric]
+        if metric.entropic:
+            inputs.refuse_negative(matrix, metric.name, type(self).__name__)
+        n_rows, n_clusters = matrix.shape[0], self.cluster_centers_.shape[0]
+        problem = build_problem(
+            inputs.as_corpus(matrix),
+            metric,
+            np.ones(n_rows),
+            empty_graph(),
+            n_clusters,
+            n_threads=thread_count(self.n_threads),
+        )
+        clusters = metric.cluster_terms(self.cluster_centers_, self.feature_weights_, self.smoothing_)
+        return problem, measure(problem, self.feature_weights_), clusters, build_table(problem, clusters)
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        tags.input_tags.positive_only = getattr(self, "metric", None) == "i_divergence"
+        tags.transformer_tags.preserves_dtype = ["float64"]
+        return tags
