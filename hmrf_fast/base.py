@@ -12,7 +12,6 @@ from scipy.optimize import linear_sum_assignment
 
 from hmrf_fast import inputs
 from hmrf_fast.assembly import Task, assemble, warn_of
-from hmrf_fast.constraints import Constraints
 from hmrf_fast.editing import Editable, Training
 from hmrf_fast.em import EMResult, Options, Start, best_of, run
 from hmrf_fast.errors import ConvergenceWarning, EmptyClusterWarning, InputError

@@ -9,10 +9,10 @@ from hmrf_fast.settings import Settings, settings_of
 class COPKMeans(ConstrainedClusterer):
     """K-means under hard must-links and cannot-links (Wagstaff, Cardie, Rogers and Schroedl, ICML 2001).
 
-    Every constraint holds in the result. The published algorithm assigns rows one by one and gives up where an earlier
-    choice leaves a later row without a cluster. Here must-linked rows are assigned as one, those with the most restricted
-    choice first; conflicts are repaired by exchanges, and small sets are searched completely. Where no assignment exists,
-    the error names rows that prove it, as few as were found.
+    Every constraint holds in the result. The published algorithm assigns rows one by one and gives up where an
+    earlier choice leaves a later row without a cluster. Here must-linked rows are assigned as one, those with the
+    most restricted choice first; conflicts are repaired by exchanges, and small sets are searched completely. Where
+    no assignment exists, the error names rows that prove it, as few as were found.
 
     Use it where constraints are certain. With doubtful ones, `PCKMeans` and `HMRFKMeans` weigh them against the
     distances.
@@ -23,7 +23,7 @@ class COPKMeans(ConstrainedClusterer):
         Number of clusters K.
     metric : {"sqeuclidean", "cosine", "i_divergence", "pearson"}, default="sqeuclidean"
         The distance; "cosine" for text.
-    init : {"k-means++", "neighborhoods", "auto", "low_rank", "printed"}, array of shape (K, d) or callable, default="k-means++"
+    init : {"k-means++", "neighborhoods", "auto", "low_rank", "printed"}, array of shape (K, d) or callable
         The start, as in `HMRFKMeans`. With "k-means++" every second start ignores the must-link neighbourhoods, as the
         published algorithm does.
     n_init : int, default=10

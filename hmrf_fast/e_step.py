@@ -10,36 +10,48 @@ from hmrf_fast.geometry import Geometry, Problem
 from hmrf_fast.kernels import pool
 from hmrf_fast.kernels.closure import move_blocks, sweep_blocks
 from hmrf_fast.kernels.closure_energy import block_partners
-from hmrf_fast.kernels.distances import assign_rows, distance_block, fill_table, table_shape
+from hmrf_fast.kernels.distances import assign_rows, distance_block, table_shape
+from hmrf_fast.kernels.exchange import exchanges
 from hmrf_fast.kernels.icm import block_moves, sweeps, violation_cost
+from hmrf_fast.kernels.metrics import NONE
 from hmrf_fast.kernels.types import ClusterTerms, Links
 from hmrf_fast.label_priors import FORBIDDEN
+from hmrf_fast.pruning import Search, fill_table, table_type
 
 MAX_SWEEPS = 1000
 MAX_ROUNDS = 50
 BLOCK_CHUNK = 256
+LONGEST_CHAIN = 200  # of nodes whose labels are exchanged together
 HUGE = 1e200
 
 
 def build_table(problem: Problem, clusters: ClusterTerms) -> np.ndarray:
-    """The term-major table that distance kernels read, in the precision of the data (double for squared Euclidean,
-    whose difference of large numbers needs it)."""
-    dtype = np.float64 if problem.metric.name == "sqeuclidean" else problem.corpus.values.dtype
+    """The term-major table that distance kernels read."""
+    dtype, every = table_type(problem), np.arange(problem.n_clusters)
     table = np.zeros(table_shape(problem.n_clusters, problem.corpus.n_features, dtype), dtype)
-    fill_table(table, clusters.weighted)
+    fill_table(problem, clusters, every, every, table)
     return table
 
 
 def nearest_centroids(problem: Problem, geometry: Geometry, clusters: ClusterTerms, table: np.ndarray):
     """labels (n,) int32 and distances (n,) float64 of the nearest centroid of every row; cost nnz * K."""
     labels, nearest = np.empty(problem.n_rows, np.int32), np.empty(problem.n_rows)
+    offset, cross, every = clusters.offset, clusters.cross, np.arange(problem.n_rows)
     problem.over_rows(
         lambda first, last: assign_rows(
-            problem.corpus, geometry.rows, table, clusters.offset, clusters.cross, first, last, labels, nearest
+            problem.corpus, geometry.rows, table, offset, cross, every, first, last, labels, nearest, NONE
         ),
         problem.n_clusters,
     )
     return labels, nearest
+
+
+def free_search(problem: Problem, *, prune: bool) -> Search:
+    """A search for the rows that neither a constraint nor a prior touches: of all others, all distances are needed."""
+    free = np.ones(problem.n_rows, bool)
+    free[problem.graph.rows] = False
+    free[problem.priors.rows] = False
+    return Search(problem, np.flatnonzero(free), prune=prune)
 
 
 def distances_of(problem: Problem, geometry: Geometry, clusters: ClusterTerms, table, rows: np.ndarray) -> np.ndarray:
@@ -58,7 +70,9 @@ def distances_of(problem: Problem, geometry: Geometry, clusters: ClusterTerms, t
     return block
 
 
-def assign(problem: Problem, geometry: Geometry, clusters: ClusterTerms, previous, seed: np.uint64, method: str):
+def assign(
+    problem: Problem, geometry: Geometry, clusters: ClusterTerms, previous, seed: np.uint64, method: str, search=None
+):
     """One E-step.
 
     Parameters
@@ -66,6 +80,8 @@ def assign(problem: Problem, geometry: Geometry, clusters: ClusterTerms, previou
     previous : ndarray of shape (n,), int32, or None
         Labels of the last iteration; constrained rows start from them, so that J cannot rise.
     method : {"block_icm", "icm"}
+    search : Search, optional
+        The one of earlier E-steps, see ``free_search``.
 
     Returns
     -------
@@ -73,9 +89,9 @@ def assign(problem: Problem, geometry: Geometry, clusters: ClusterTerms, previou
     nearest : ndarray of shape (n,), float64
         Distance of every row to the centroid of its label.
     """
-    table = build_table(problem, clusters)
-    labels, nearest = nearest_centroids(problem, geometry, clusters, table)
-    graph, priors = problem.graph, problem.priors
+    search = free_search(problem, prune=False) if search is None else search
+    labels, nearest = search.find(geometry, clusters)
+    graph, priors, table = problem.graph, problem.priors, search.table
     if problem.merged.size:
         labels = problem.merged[labels]  # merged clusters have one centroid, but whose number wins a tie is not said
     if priors.rows.size:
@@ -175,6 +191,9 @@ def settle(problem: Problem, geometry: Geometry, costs: np.ndarray, nodes: np.nd
         moves = block_moves(costs, links, graph.unit_ptr, graph.unit_nodes, prices, nodes, movable, round_seed)
         if scratch:
             moves += move_blocks(*shared, *scratch)
+        if graph.hard_node.size:
+            soft = links._replace(hard_ptr=np.zeros_like(graph.hard_ptr), hard_node=graph.hard_node[:0])
+            moves += exchanges(costs, links, soft, prices, nodes, movable, round_seed, LONGEST_CHAIN)
         if moves == 0:
             break
     merged = problem.merged

@@ -1,8 +1,9 @@
 """Corrections by hand: move a row, merge two clusters, split one, and keep everything else as it is.
 
-Each correction changes labels and the centroids of the clusters it names, bit for bit nothing else, and is recorded as hard
-constraints between representative rows (the row nearest to its centroid stands for a cluster), so that a later fit with
-``constraints=model.constraints_`` honours it. Earlier corrections that a later one undoes are forgotten.
+Each correction changes labels and the centroids of the clusters it names, bit for bit nothing else, and is recorded
+as hard constraints between representative rows (the row nearest to its centroid stands for a cluster), so that a
+later fit with ``constraints=model.constraints_`` honours it. Earlier corrections that a later one undoes are
+forgotten.
 """
 
 from __future__ import annotations
@@ -51,6 +52,11 @@ class Training(NamedTuple):
 
 class Editable(BaseEstimator):
     """The corrections of a fitted estimator."""
+
+    labels_: np.ndarray
+    cluster_centers_: np.ndarray
+    merged_into_: np.ndarray
+    edits_: tuple[Edit, ...]
 
     def move(self, row, cluster, *, X=None):
         """Put a row into a cluster, together with the rows that hard must-links tie to it.
@@ -116,7 +122,8 @@ class Editable(BaseEstimator):
         friends = [self._nearest_row(matrix, np.flatnonzero(self.labels_ == c), c) for c in (kept, gone)]
         labels = np.where(self.labels_ == gone, kept, self.labels_).astype(np.int32)
         merged_into = np.where(self.merged_into_ == gone, kept, self.merged_into_).astype(np.int32)
-        edit = Edit("merge", (kept, gone), (tuple(friends),) if min(friends) >= 0 else (), ())
+        pairs = ((friends[0], friends[1]),) if min(friends) >= 0 else ()
+        edit = Edit("merge", (kept, gone), pairs, ())
         return self._apply(matrix, edit, labels, [kept], merged_into)
 
     def split(self, cluster, n_parts=2, *, X=None):
@@ -206,13 +213,15 @@ class Editable(BaseEstimator):
         """Check the outcome as a fit would, then change everything at once."""
         edits = (*(earlier.kept(labels) for earlier in self.edits_), edit)
         constraints = self._given.with_pairs(
-            [pair for one in edits for pair in one.must_link], [pair for one in edits for pair in one.cannot_link], np.inf
+            [pair for one in edits for pair in one.must_link],
+            [pair for one in edits for pair in one.cannot_link],
+            np.inf,
         )
         settings, n_clusters = self._settings(), merged_into.size
+        _refuse_broken(resolve(priced(settings, self._given), labels.size), labels)
         weight, shares = (self._training.sample_weight, self._training.shares) if self._training else (None, None)
         known = Known(constraints, priced(settings, constraints), shares)
         task = self._assemble(settings, matrix, known, weight, n_clusters, merged_into)
-        _refuse_broken(task.resolved, labels)
         _refuse_moved(task.problem.priors, labels)
         centers = np.zeros((n_clusters, self.cluster_centers_.shape[1]))
         centers[: len(self.cluster_centers_)] = self.cluster_centers_
@@ -241,7 +250,9 @@ def _refuse_broken(resolved: Resolved, labels: np.ndarray) -> None:
     ):
         hard = np.flatnonzero(broken & np.isinf(weight))
         if hard.size:
-            raise ConstraintError(f"the hard {name} between rows {pairs[hard[0], 0]} and {pairs[hard[0], 1]} forbids it")
+            raise ConstraintError(
+                f"the hard {name} between rows {pairs[hard[0], 0]} and {pairs[hard[0], 1]} forbids it"
+            )
     must, cannot = np.isinf(resolved.must_link_group_weight), np.isinf(resolved.cannot_link_group_weight)
     if (must and (found.must_link_group_pairs or found.same_class_pairs)) or (
         cannot and (found.cannot_link_group_pairs or found.different_class_pairs)
@@ -253,4 +264,6 @@ def _refuse_moved(priors: LabelPriors, labels: np.ndarray) -> None:
     kept = (priors.fixed < 0) | (labels[priors.rows] == priors.fixed)
     if not np.all(kept):
         row = int(np.argmin(kept))
-        raise ConstraintError(f"row {priors.rows[row]} is known to be of class {priors.fixed[row]} and keeps its cluster")
+        raise ConstraintError(
+            f"row {priors.rows[row]} is known to be of class {priors.fixed[row]} and keeps its cluster"
+        )

@@ -7,14 +7,15 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from hmrf_fast.e_step import assign, violations
+from hmrf_fast.e_step import assign, free_search, violations
 from hmrf_fast.geometry import Geometry, Problem, measure
 from hmrf_fast.kernels.metrics import data_cost
 from hmrf_fast.kernels.rng import mix
 from hmrf_fast.kernels.types import ClusterTerms
-from hmrf_fast.m_step import SumTable, statistics, sum_rows, update_sums
+from hmrf_fast.m_step import SumTable, center_clusters, statistics, sum_rows, table_products, update_sums
 from hmrf_fast.relocation import refill
-from hmrf_fast.weight_step import Prior, learn, own_costs, prior_cost
+from hmrf_fast.renumbering import renumbered
+from hmrf_fast.weight_step import Prior, learn, prior_cost
 
 QUIET_ITERATIONS = 3  # with moving weights, labels must rest this long before the fit counts as converged
 
@@ -68,6 +69,19 @@ class EMResult(NamedTuple):
 
 def run(problem: Problem, start: Start, options: Options, seed: int, geometry: Geometry | None = None) -> EMResult:
     """Iterate until labels and J rest, or ``max_iter``; labels, centroids and J agree at the end."""
+    found = renumbered(problem) if geometry is None else None
+    if found is None:
+        return _run(problem, start, options, seed, geometry)
+    inner, order = found
+    centers, weights = start.centers[:, order], start.weights
+    start = start._replace(centers=centers, weights=None if weights is None else weights[order])
+    result = _run(inner, start, options, seed, None)
+    place = np.empty_like(order)
+    place[order] = np.arange(order.size)
+    return result._replace(centers=np.take(result.centers, place, axis=1), weights=result.weights[place])
+
+
+def _run(problem: Problem, start: Start, options: Options, seed: int, geometry: Geometry | None) -> EMResult:
     if geometry is None:
         geometry = measure(problem, np.ones(problem.corpus.n_features) if start.weights is None else start.weights)
     return _Loop(problem, options, seed, geometry).run(start)
@@ -96,7 +110,12 @@ class _Loop:
         self.labels: np.ndarray
         self.labelled = False
         self.nearest = np.zeros(problem.n_rows)
+        self.search = free_search(problem, prune=not options.learn_weights)
         self.sums: SumTable | None = None
+        self.trial: SumTable | None = None
+        self.product, self.square = np.zeros((2, problem.n_clusters))
+        # Clusters whose centroid does not follow from their sums (any more); what is known of all others still holds.
+        self.stale = np.ones(problem.n_clusters, bool)
         self.history: list[float] = []
         self.steps: list[str] = []
         self.rate = options.learning_rate
@@ -104,7 +123,7 @@ class _Loop:
     def run(self, start: Start) -> EMResult:
         if start.alpha is not None:
             self.alpha = start.alpha
-        self.centers = self.problem.metric.admissible(start.centers, self.alpha)
+        self.centers = np.array(self.problem.metric.admissible(start.centers, self.alpha), dtype=np.float64, order="C")
         self.clusters = self._cluster_terms()
         if start.labels is not None:
             self.labels, self.labelled = start.labels, True
@@ -127,13 +146,16 @@ class _Loop:
         return self._finish(iteration, converged)
 
     def revise(self, start: Start, changed: np.ndarray) -> Revision:
+        assert start.labels is not None
         self.alpha = self.alpha if start.alpha is None else start.alpha
         self.labels, self.centers = start.labels, start.centers
+        self.clusters = self._cluster_terms()
         self._sum()
         fresh = self.problem.metric.centers(self.statistic, self.geometry.weights, self.alpha)
         self.centers[changed] = fresh[changed]
         self.centers = self._share_merged(self.centers)
         self.clusters = self._cluster_terms()
+        self._multiply()
         self._record("edit")
         return Revision(self.centers, self._data(), self.history[-1])
 
@@ -141,7 +163,9 @@ class _Loop:
         """E-step; returns the number of rows whose label changed."""
         previous = self.labels if self.labelled else None
         seed = np.uint64(mix(self.seed, np.uint64(iteration)))
-        labels, self.nearest = assign(self.problem, self.geometry, self.clusters, previous, seed, self.options.e_step)
+        labels, self.nearest = assign(
+            self.problem, self.geometry, self.clusters, previous, seed, self.options.e_step, self.search
+        )
         self.labels, self.labelled = labels, True
         self._sum()
         self._record("E")
@@ -151,22 +175,26 @@ class _Loop:
     def maximize_centers(self) -> None:
         """M-step (A), and the next stage of the smoothing schedule."""
         if self.problem.metric.smoothed:
+            before = self.alpha
             self.alpha = max(0.5 * self.alpha, min(self.alpha, self.options.smoothing[1]))
-        centers = self.problem.metric.centers(self.statistic, self.geometry.weights, self.alpha)
-        empty = self.statistic.mass == 0
-        centers[empty] = self.centers[empty]  # a cluster that could not be refilled keeps its place
-        self.centers = self._share_merged(centers)
-        self.clusters = self._cluster_terms()
+            self.stale[:] |= self.alpha != before
+        which = np.flatnonzero(self.stale)
+        self.product[which] = center_clusters(
+            self.problem, self.statistic, self.square, self.alpha, which, self.centers, self.clusters
+        )
+        self.search.moved |= self.stale
+        self.stale[:] = self.problem.merged.size > 0
         self._record("M")
 
     def maximize_weights(self) -> None:
         """M-step (B)."""
         geometry, self.clusters, objective = learn(
             self.problem, self.geometry, self.centers, self.clusters, self.statistic, self.labels, self.alpha,
-            self.options.prior, self.rate, self._objective_under,
+            self.options.prior, self.rate, self.history[-1], self._objective_under,
         )  # fmt: skip
         if geometry is not self.geometry:
-            self.geometry, self.sums = geometry, None
+            self.geometry, self.sums = geometry, self.trial
+            self.stale[:] = True
         self.rate *= 0.9
         self.history.append(objective)
         self.steps.append("W")
@@ -174,10 +202,13 @@ class _Loop:
     def _refill(self) -> None:
         """Fill emptied clusters; labels, sums and centroids change together, so that J stays the objective of all
         three."""
+        if self.statistic.mass.all():
+            return
         labels, filled = refill(self.problem, self.geometry, self.labels, self.nearest)
         if filled.size == 0:
             return
         before = self.labels, self.centers, self.clusters
+        self.stale[:] = self.search.moved[:] = True
         self.labels = labels
         self._sum()
         fresh = self.problem.metric.centers(self.statistic, self.geometry.weights, self.alpha)
@@ -185,6 +216,7 @@ class _Loop:
         self.centers[filled] = fresh[filled]
         self.centers = self._share_merged(self.centers)
         self.clusters = self._cluster_terms()
+        self._multiply()
         self._record("refill")
         if not self.history[-1] < self.history[-2] - 1e-12 * abs(self.history[-2]):
             # Nothing gained (a smoothed centroid is at a distance even from its own row): the next tie would undo it.
@@ -202,24 +234,34 @@ class _Loop:
     def _sum(self) -> None:
         if self.sums is None:
             self.sums = sum_rows(self.problem, self.geometry, self.labels)
+            self.stale[:] = True
         else:
-            self.sums = update_sums(self.problem, self.geometry, self.sums, self.labels)
+            self.sums, touched = update_sums(self.problem, self.geometry, self.sums, self.labels)
+            self.stale |= touched
         self.statistic = statistics(self.problem, self.geometry, self.sums)
+        self._multiply()
 
-    def _objective_under(self, geometry: Geometry, clusters: ClusterTerms, own: np.ndarray | None) -> float:
-        if self.problem.metric.directional:
-            own = own_costs(self.problem, geometry, clusters, self.labels) if own is None else own
-            data = float(np.sum(self.problem.sample_weight * own))
-        else:
-            data = data_cost(geometry.base, self.problem.metric.pull, self.statistic, clusters)
-        return self._add_rest(data, geometry)
+    def _multiply(self) -> None:
+        """Sums times centroids, from which J follows; cost d per stale cluster."""
+        which = np.flatnonzero(self.stale)
+        found = table_products(self.problem, self.statistic, self.clusters, which)
+        self.product[which], self.square[which] = found
+
+    def _objective_under(self, geometry: Geometry, clusters: ClusterTerms) -> float:
+        """J under other weights; the sums that it takes are kept for the next E-step, if the weights are accepted."""
+        problem, sums = self.problem, self.sums
+        if sums is None or problem.metric.directional:  # whose rows change length
+            sums = sum_rows(problem, geometry, self.labels)
+        self.trial, statistic = sums, statistics(problem, geometry, sums)
+        product, _ = table_products(problem, statistic, clusters, np.arange(problem.n_clusters))
+        return self._add_rest(data_cost(problem.metric, geometry.base, product, statistic, clusters), geometry)
 
     def _add_rest(self, data: float, geometry: Geometry) -> float:
         broken = violations(self.problem, geometry, self.labels)[0]
         return data + broken + self.problem.priors.total(self.labels) + prior_cost(self.options.prior, geometry.weights)
 
     def _data(self) -> float:
-        return data_cost(self.geometry.base, self.problem.metric.pull, self.statistic, self.clusters)
+        return data_cost(self.problem.metric, self.geometry.base, self.product, self.statistic, self.clusters)
 
     def _record(self, step: str) -> None:
         self.history.append(self._add_rest(self._data(), self.geometry))

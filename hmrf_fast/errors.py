@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from sklearn.exceptions import ConvergenceWarning
 
 from hmrf_fast.kernels.notices import CacheWarning, HMRFWarning
 
 __all__ = [
+    "AnswerError",
+    "AwaitingAnswers",
     "CacheWarning",
     "ConstraintError",
     "ContradictionError",
@@ -19,6 +23,10 @@ __all__ = [
     "InfeasibleError",
     "InputError",
     "SampledConstraintsWarning",
+    "SessionError",
+    "StopAsking",
+    "TakeBack",
+    "TornSessionWarning",
 ]
 
 
@@ -39,7 +47,12 @@ class ContradictionError(ConstraintError):
 
 
 class InfeasibleError(ConstraintError):
-    """No labelling with this number of clusters can satisfy the constraints."""
+    """No labelling with this number of clusters can satisfy the constraints; ``rows`` prove it, where they are
+    known."""
+
+    def __init__(self, message: str, rows: Sequence[int] = ()) -> None:
+        super().__init__(message)
+        self.rows = tuple(rows)
 
 
 class InputError(HMRFError, ValueError):
@@ -60,3 +73,27 @@ class EmptyClusterWarning(HMRFWarning):
 
 class SampledConstraintsWarning(HMRFWarning):
     """Entailed constraints were sampled because there are too many to list."""
+
+
+class AnswerError(HMRFError, ValueError):
+    """An oracle's answer is none of those allowed."""
+
+
+class SessionError(HMRFError, ValueError):
+    """A session file is foreign, of other data or parameters, or cannot be read or written."""
+
+
+class TornSessionWarning(HMRFWarning):
+    """The last line of a session file was cut short and is dropped."""
+
+
+class StopAsking(HMRFError):
+    """An oracle's way to end a session: raised instead of an answer, everything answered so far is kept."""
+
+
+class AwaitingAnswers(StopAsking):
+    """Answers are not there yet; the session goes on when they are."""
+
+
+class TakeBack(HMRFError):
+    """An oracle's way to take the last answer back: raised instead of an answer, that question is asked again."""

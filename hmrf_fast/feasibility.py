@@ -12,6 +12,7 @@ from hmrf_fast.kernels.types import PenaltyGraph
 
 REPAIR_STEPS = 20_000
 EXACT_STEPS = 2_000_000
+MINIMAL_TRIALS = 1000
 
 
 def place(graph: PenaltyGraph, costs: np.ndarray, labels: np.ndarray, seed: np.uint64) -> None:
@@ -29,15 +30,18 @@ def place(graph: PenaltyGraph, costs: np.ndarray, labels: np.ndarray, seed: np.u
     if repair(graph, n_clusters, labels, seed, min(REPAIR_STEPS, 100 * touched.size)) == 0:
         return
     for nodes in _conflicting_components(graph, labels):
-        verdict = place_exactly(graph, n_clusters, nodes, labels, EXACT_STEPS)
+        core, peeled = _core(graph, nodes, n_clusters)
+        labels[peeled] = -1
+        verdict = place_exactly(graph, n_clusters, core, labels, EXACT_STEPS)
         if verdict == 0:
-            raise InfeasibleError(_proof(graph, nodes, n_clusters))
+            raise _infeasible(graph, core, n_clusters)
         if verdict < 0:
             raise InfeasibleError(
-                f"no assignment of {nodes.size} mutually constrained rows (row {_row(graph, nodes[0])} is one) "
+                f"no assignment of {core.size} mutually constrained rows (row {_row(graph, core[0])} is one) "
                 f"to {n_clusters} clusters was found within {EXACT_STEPS} steps; one may exist. "
                 "Use more clusters or finite cannot-link weights."
             )
+        _label_last(graph, costs, labels, peeled)
 
 
 def _row(graph: PenaltyGraph, node: int) -> int:
@@ -56,7 +60,7 @@ def _conflicting_components(graph: PenaltyGraph, labels: np.ndarray) -> list[np.
     return [nodes[np.argsort(-degree[nodes], kind="stable")] for nodes in sets]
 
 
-def _proof(graph: PenaltyGraph, nodes: np.ndarray, n_clusters: int) -> str:
+def _infeasible(graph: PenaltyGraph, nodes: np.ndarray, n_clusters: int) -> InfeasibleError:
     """Name a set that proves infeasibility: a clique if a greedy search finds one, else a set no node of which can be
     spared."""
     partners = {
@@ -64,24 +68,58 @@ def _proof(graph: PenaltyGraph, nodes: np.ndarray, n_clusters: int) -> str:
     }
     for start in partners:
         clique = [start]
-        for node in sorted(partners[start], key=lambda other: -len(partners[other])):
+        for node in sorted(partners[start] & partners.keys(), key=lambda other: -len(partners[other])):
             if all(node in partners[member] for member in clique):
                 clique.append(node)
         if len(clique) > n_clusters:
             rows = sorted(_row(graph, node) for node in clique[: n_clusters + 1])
-            return f"rows {rows} are mutually hard cannot-linked: {len(rows)} rows, but n_clusters={n_clusters}"
-    needed = _minimal(graph, nodes, n_clusters)
-    rows = sorted(_row(graph, node) for node in needed)
-    return f"the hard cannot-links among rows {rows} cannot be kept with n_clusters={n_clusters}"
+            told = f"rows {rows} are mutually hard cannot-linked: {len(rows)} rows, but n_clusters={n_clusters}"
+            return InfeasibleError(told, rows)
+    rows = sorted(_row(graph, node) for node in _minimal(graph, nodes, n_clusters))
+    return InfeasibleError(f"the hard cannot-links among rows {rows} cannot be kept with n_clusters={n_clusters}", rows)
 
 
-def _minimal(graph: PenaltyGraph, nodes: np.ndarray, n_clusters: int, limit: int = 200) -> np.ndarray:
-    """Leave out nodes one by one while the rest stays infeasible (at most ``limit`` trials)."""
+def _core(graph: PenaltyGraph, nodes: np.ndarray, n_clusters: int) -> tuple[np.ndarray, list[int]]:
+    """Leave out, again and again, nodes with fewer than ``n_clusters`` partners: they can always be labelled last.
+
+    Returns what is left, and the others in the order in which they were left out."""
+    degree = np.zeros(graph.node_ptr.size - 1, np.int64)
+    degree[nodes] = np.diff(graph.hard_ptr)[nodes]  # the nodes are whole components
+    peeled = [int(node) for node in nodes if degree[node] < n_clusters]
+    gone = set(peeled)
+    for node in peeled:  # grows on the way
+        for other in graph.hard_node[graph.hard_ptr[node] : graph.hard_ptr[node + 1]].tolist():
+            degree[other] -= 1
+            if degree[other] < n_clusters and other not in gone:
+                gone.add(other)
+                peeled.append(other)
+    return np.array([node for node in nodes if int(node) not in gone], dtype=nodes.dtype), peeled
+
+
+def _label_last(graph: PenaltyGraph, costs: np.ndarray, labels: np.ndarray, peeled: list[int]) -> None:
+    """Give nodes, last peeled first, the cheapest label that none of their labelled partners has."""
+    for node in reversed(peeled):
+        taken = labels[graph.hard_node[graph.hard_ptr[node] : graph.hard_ptr[node + 1]]]
+        free = costs[node].copy()
+        free[taken[taken >= 0]] = np.inf
+        labels[node] = np.argmin(free)
+
+
+def _minimal(graph: PenaltyGraph, nodes: np.ndarray, n_clusters: int) -> np.ndarray:
+    """Leave out spans of nodes, ever shorter ones, while the rest stays provably infeasible; of the shortest, nodes."""
     labels = np.full(graph.node_ptr.size - 1, -1, np.int32)
-    kept = nodes
-    for node in nodes[::-1][:limit]:
-        rest = kept[kept != node]
-        labels[:] = -1
-        if place_exactly(graph, n_clusters, rest, labels, EXACT_STEPS // 100) == 0:
-            kept = rest
-    return kept
+    budget, span = MINIMAL_TRIALS, max(nodes.size // 2, 1)
+    while budget > 0:
+        place_in, removed = 0, False
+        while place_in < nodes.size and budget > 0:
+            rest = np.delete(nodes, slice(place_in, place_in + span))
+            labels[:] = -1
+            budget -= 1
+            if rest.size > n_clusters and place_exactly(graph, n_clusters, rest, labels, EXACT_STEPS // 100) == 0:
+                nodes, removed = rest, True
+            else:
+                place_in += span
+        if span == 1 and not removed:
+            break
+        span = max(span // 2, 1)
+    return nodes

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -36,6 +36,7 @@ class Problem(NamedTuple):
     row_bounds: np.ndarray
     feature_bounds: np.ndarray
     n_threads: int
+    memo: dict[str, Any]  # what follows from the fields above and only some fits need, kept once it is known
     priors: LabelPriors = NO_PRIORS
     merged: np.ndarray = NO_MERGERS  # (K,) int32: the cluster that each one was merged into; length 0 if none was
 
@@ -101,6 +102,7 @@ def build_problem(corpus, metric, sample_weight, graph, n_clusters, *, potts=Fal
         row_bounds=row_bounds,
         feature_bounds=feature_chunks(corpus.indices, corpus.n_features, n_threads),
         n_threads=n_threads,
+        memo={},
     )
 
 

@@ -1,7 +1,7 @@
 """What each row's own evidence says about its cluster: fixed labels, and probabilities of classes.
 
-In the terms of hidden Markov random fields these are unary potentials: a cost per row and label, beside the distances and
-the pairwise constraints. A known label costs nothing where it is kept and more than anything else elsewhere.
+In the terms of hidden Markov random fields these are unary potentials: a cost per row and label, beside the distances
+and the pairwise constraints. A known label costs nothing where it is kept and more than anything else elsewhere.
 """
 
 from __future__ import annotations
@@ -49,8 +49,8 @@ def class_probabilities(shares: np.ndarray, weight: np.ndarray, strength: float,
     Parameters
     ----------
     shares : ndarray of shape (n, C), float64
-        Probabilities of the classes; rows of zeros say nothing. Clusters beyond the classes cost what the likeliest class
-        costs: the evidence is about classes, and says nothing about further clusters.
+        Probabilities of the classes; rows of zeros say nothing. Clusters beyond the classes cost what the likeliest
+        class costs: the evidence is about classes, and says nothing about further clusters.
     weight : ndarray of shape (n,), float64
         Sample weights.
     strength : float
@@ -90,9 +90,9 @@ def check_shares(values: ArrayLike, n_clusters: int) -> np.ndarray:
     if shares.shape[1] > n_clusters:
         raise InfeasibleError(f"partial_labels holds {shares.shape[1]} classes, more than n_clusters={n_clusters}")
     shares[np.isnan(shares).all(axis=1)] = 0.0
-    bad = np.argwhere(~((shares >= 0) & (shares <= 1 + 1e-6)))
-    if bad.size:
-        row, column = bad[0]
+    wrong = np.argwhere(~((shares >= 0) & (shares <= 1 + 1e-6)))
+    if wrong.size:
+        row, column = wrong[0]
         raise ConstraintError(f"partial_labels[{row}, {column}] = {shares[row, column]:g} is no probability")
     total = shares.sum(axis=1)
     bad = np.flatnonzero((np.abs(total - 1.0) > 1e-6) & (total != 0))

@@ -8,67 +8,145 @@ import numpy as np
 
 from hmrf_fast.geometry import Geometry, Problem
 from hmrf_fast.kernels import pool
-from hmrf_fast.kernels.sums import feature_peaks, fixed_point_fits, fixed_point_scale, move_rows
-from hmrf_fast.kernels.types import Sums
+from hmrf_fast.kernels.sums import feature_peaks, fixed_point_fits, fixed_point_scale, move_rows, sum_clusters
+from hmrf_fast.kernels.types import ClusterTerms, Sums
 
 REBUILD_SHARE = 0.3  # above this share of moved rows a fresh pass is cheaper than taking rows out and putting them in
+SUM_TASKS = 64
+CLUSTER_GROUP = 8  # clusters swept together: what one sweep reads, the next finds in the processor's cache
+SWEPT_AT_ONCE = 1 << 15  # numbers that are no work at all
 
 
 class SumTable(NamedTuple):
     """Centroid sums of a labelling under one geometry."""
 
-    table: np.ndarray  # (d, K) int64 fixed point, or float64
-    scale: np.ndarray  # (d,) float64, powers of two
+    table: np.ndarray  # (K, d) int64 fixed point, or float64
+    scale: np.ndarray  # float64 powers of two: (d,), or (1,) for metrics of rows that are normalised
     labels: np.ndarray  # (n,) int32, the labelling summed
+    inverse: np.ndarray  # (d,) float64, 1 / scale
 
 
 def sum_rows(problem: Problem, geometry: Geometry, labels: np.ndarray) -> SumTable:
-    """Sums of all rows; cost nnz. Fixed point where the row factors allow it, float64 in row order otherwise."""
+    """Sums of all rows, one cluster after the other; cost nnz plus K d.
+
+    Fixed point where the row factors allow it, float64 in row order otherwise.
+    """
     exact = fixed_point_fits(geometry.factor)
-    n_features = problem.corpus.n_features
-    if exact:
+    n_clusters, n_features = problem.n_clusters, problem.corpus.n_features
+    scale = _scale(problem, geometry) if exact else np.ones(1)
+    table = np.empty((n_clusters, n_features), np.int64 if exact else np.float64)
+    order, ends = by_label(labels, n_clusters)
+    pool.run_chunks(
+        lambda first, last: sum_clusters(problem.corpus, geometry.factor, scale, order, ends, first, last, table),
+        pool.even_chunks(n_clusters, SUM_TASKS),
+        problem.n_threads,
+        problem.corpus.indices.size * 4.0,
+    )
+    return SumTable(table, scale, labels.copy(), np.full(n_features, 1.0 / scale))
+
+
+def by_label(labels: np.ndarray, n_clusters: int) -> tuple[np.ndarray, np.ndarray]:
+    """Rows (n,) int64 sorted by label, in row order within a label, and where each label begins (K + 1,)."""
+    short = labels.astype(np.uint16) if n_clusters <= 1 << 16 else labels  # sorted in linear time
+    ends = np.zeros(n_clusters + 1, np.int64)
+    np.cumsum(np.bincount(labels, minlength=n_clusters), out=ends[1:])
+    return np.argsort(short, kind="stable"), ends
+
+
+def _scale(problem: Problem, geometry: Geometry) -> np.ndarray:
+    """(d,) or (1,) fixed-point scales: from the largest entries under unit weights, found once per problem, and how
+    much larger the current weights can make any.
+
+    The features of normalised rows share one scale, which saves looking it up for every non-zero."""
+    plain = problem.sample_weight * problem.unit
+    if "peaks" not in problem.memo:
         # A maximum does not depend on the order, so every chunk may keep its own peaks.
         spans = pool.even_chunks(problem.n_rows, problem.n_threads)
-        peaks = np.zeros((spans.size - 1, n_features))
+        peaks = np.zeros((spans.size - 1, problem.corpus.n_features))
         pool.run_chunks(
-            lambda first, last: feature_peaks(
-                problem.corpus, geometry.factor, first, last, peaks[np.searchsorted(spans, first)]
-            ),
+            lambda first, last: feature_peaks(problem.corpus, plain, first, last, peaks[np.searchsorted(spans, first)]),
             spans,
             problem.n_threads,
             problem.corpus.indices.size * 2.0,
         )
-        scale = fixed_point_scale(peaks.max(0), problem.n_rows)
-    else:
-        scale = np.ones(n_features)
-    sums = SumTable(np.zeros((n_features, problem.n_clusters), np.int64 if exact else np.float64), scale, labels.copy())
-    _move(problem, geometry, sums, np.arange(problem.n_rows), np.full(problem.n_rows, -1, np.int32), labels)
-    return sums
+        problem.memo["peaks"] = peaks.max(0)
+    growth = np.divide(geometry.factor, plain, out=np.zeros_like(plain), where=plain > 0).max(initial=0.0)
+    peaks = problem.memo["peaks"] * growth
+    common = problem.metric.directional or problem.metric.entropic
+    return fixed_point_scale(peaks.max(keepdims=True, initial=0.0) if common else peaks, problem.n_rows)
 
 
-def update_sums(problem: Problem, geometry: Geometry, sums: SumTable, labels: np.ndarray) -> SumTable:
-    """Bring the sums to new labels under the same geometry; cost: non-zeros of the rows that moved."""
+def update_sums(
+    problem: Problem, geometry: Geometry, sums: SumTable, labels: np.ndarray
+) -> tuple[SumTable, np.ndarray]:
+    """Bring the sums to new labels under the same geometry; cost: non-zeros of the rows that moved.
+
+    Returns the sums, and which clusters (K,) bool lost or gained a row.
+    """
     moved = np.flatnonzero(sums.labels != labels)
+    touched = np.zeros(problem.n_clusters, bool)
+    touched[sums.labels[moved]] = touched[labels[moved]] = True
     if sums.table.dtype != np.int64 or moved.size > REBUILD_SHARE * problem.n_rows:
-        return sum_rows(problem, geometry, labels)
-    _move(problem, geometry, sums, moved, sums.labels, labels)
-    sums.labels[moved] = labels[moved]
-    return sums
-
-
-def _move(problem, geometry, sums, rows, before, after) -> None:
+        return sum_rows(problem, geometry, labels), touched
     problem.over_features(
         lambda first, last: move_rows(
-            problem.corpus, geometry.factor, sums.scale, rows, before, after, first, last, sums.table
+            problem.corpus, geometry.factor, sums.scale, moved, sums.labels, labels, first, last, sums.table
         ),
-        4.0 * rows.size / max(problem.n_rows, 1),
+        4.0 * moved.size / max(problem.n_rows, 1),
     )
+    sums.labels[moved] = labels[moved]
+    return sums, touched
 
 
 def statistics(problem: Problem, geometry: Geometry, sums: SumTable) -> Sums:
-    """The sums as numbers: linear (K, d), lean (K,), mass (K,)."""
+    """The sums with what else centroids need; cost n plus d, the table is shared."""
     n_clusters = problem.n_clusters
     mass = np.bincount(sums.labels, problem.sample_weight, n_clusters)
     leans = geometry.factor * geometry.rows.shift if geometry.rows.shift.size else np.zeros(problem.n_rows)
     lean = np.bincount(sums.labels, leans, n_clusters)
-    return Sums(np.ascontiguousarray((sums.table / sums.scale[:, None]).T), lean, mass)
+    return Sums(sums.table, lean, mass, sums.inverse)
+
+
+def center_clusters(
+    problem: Problem, sums: Sums, square: np.ndarray, alpha: float, which: np.ndarray, centers, terms: ClusterTerms
+) -> np.ndarray:
+    """Move the given clusters' centroids (K, d) INOUT to where their sums say, and ``terms`` INOUT with them.
+
+    A cluster without mass keeps its place. Returns the products (k,) of the given clusters; ``square`` (K,) as
+    ``table_products`` gives it. Cost: d per given cluster.
+    """
+    metric, product = problem.metric, np.zeros(problem.n_clusters)
+    held = which[sums.mass[which] > 0]
+
+    def task(first: int, last: int) -> None:
+        group = held[first:last]
+        product[group] = metric.settle(sums, square[group], alpha, group, centers, terms)
+
+    run_groups(problem, held.size, task)
+    if not problem.merged.size:
+        return product[which]
+    centers[:] = centers[problem.merged]
+    every = np.arange(problem.n_clusters)
+    metric.write_terms(centers, alpha, every, terms)
+    return table_products(problem, sums, terms, which)[0]
+
+
+def table_products(
+    problem: Problem, sums: Sums, terms: ClusterTerms, which: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """(k,) each: ``Metric.products`` of the given clusters."""
+    product, square = np.zeros((2, which.size))
+
+    def task(first: int, last: int) -> None:
+        product[first:last], square[first:last] = problem.metric.products(sums, terms, which[first:last])
+
+    run_groups(problem, which.size, task)
+    return product, square
+
+
+def run_groups(problem: Problem, count: int, task) -> None:
+    """Run ``task(first, last)`` over groups of ``count`` clusters; what it does must not depend on the grouping."""
+    n_features = problem.corpus.n_features
+    groups = -(-count // CLUSTER_GROUP) if n_features * count > SWEPT_AT_ONCE else 1
+    if count:
+        pool.run_chunks(task, pool.even_chunks(count, groups), problem.n_threads, 8.0 * count * n_features)

@@ -12,9 +12,9 @@ from hmrf_fast.settings import Settings, settings_of
 class PCKMeans(ConstrainedClusterer):
     """Pairwise constrained k-means: every violated pair costs the same (Basu, Banerjee and Mooney, SDM 2004).
 
-    Minimises eq. 2.1, the summed 1/2 |x - mu|^2 (or 1 - cos, or an I-divergence) of the rows plus `w` for every violated
-    must-link and cannot-link, entailed ones included. `w` = 0 only seeds (the same as `SeededKMeans`), `w` = inf never
-    violates (the same as `ConstrainedKMeans`).
+    Minimises eq. 2.1, the summed 1/2 |x - mu|^2 (or 1 - cos, or an I-divergence) of the rows plus `w` for every
+    violated must-link and cannot-link, entailed ones included. `w` = 0 only seeds (the same as `SeededKMeans`), `w` =
+    inf never violates (the same as `ConstrainedKMeans`).
 
     Use it where constraints are equally important, and distances on a known scale: `w` is in their units. `HMRFKMeans`
     prices a violation by the distance of the two rows, and can learn that distance.
@@ -30,7 +30,7 @@ class PCKMeans(ConstrainedClusterer):
         The distance; "sqeuclidean" counts half, as in eq. 2.1. "cosine" is the spherical variant, for text.
     infer_constraints : bool, default=True
         Penalise entailed constraints too (section 3); False penalises the given pairs only.
-    init : {"k-means++", "neighborhoods", "auto", "low_rank", "printed"}, array of shape (K, d) or callable, default="k-means++"
+    init : {"k-means++", "neighborhoods", "auto", "low_rank", "printed"}, array of shape (K, d) or callable
         The start. All named ones begin with the centroids of the largest must-link neighbourhoods, then a row that is
         cannot-linked to all of them if there are too few (section 3); the name says where the rest comes from, as in
         `HMRFKMeans`; "printed" is the paper's. With "k-means++" and a price on violations, every second start ignores

@@ -13,8 +13,9 @@ from hmrf_fast.kernels.types import PenaltyGraph
 def refill(problem: Problem, geometry: Geometry, labels: np.ndarray, nearest: np.ndarray):
     """Give every emptied cluster the costliest row, or must-link component, that can be spared.
 
-    Rows without direction, of weight 0 or of fixed label and the last rows of a cluster are never moved; a cluster for which
-    nothing is left stays empty. With the moved rows' own centroid J falls, since they all came from one cluster.
+    Rows without direction, of weight 0 or of fixed label and the last rows of a cluster are never moved; a cluster
+    for which nothing is left stays empty. With the moved rows' own centroid J falls, since they all came from one
+    cluster.
 
     Returns
     -------

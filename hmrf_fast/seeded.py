@@ -22,7 +22,7 @@ class SeededKMeans(ConstrainedClusterer):
         Number of clusters K, at least the number of classes.
     metric : {"sqeuclidean", "cosine", "i_divergence", "pearson"}, default="sqeuclidean"
         The distance; "cosine" is the spherical variant, for text.
-    init : {"k-means++", "neighborhoods", "auto", "low_rank", "printed"}, array of shape (K, d) or callable, default="k-means++"
+    init : {"k-means++", "neighborhoods", "auto", "low_rank", "printed"}, array of shape (K, d) or callable
         Where clusters without seeds start: from rows drawn by distance, from the rows farthest from the seeds
         ("neighborhoods"), and so on as in `HMRFKMeans`. An array starts all clusters, the c-th that of class c.
     n_init : int, default=10
@@ -109,8 +109,9 @@ class ConstrainedKMeans(ConstrainedClusterer):
     metric : {"sqeuclidean", "cosine", "i_divergence", "pearson"}, default="sqeuclidean"
         The distance; "cosine" is the spherical variant, for text.
     soft_label_weight : float, default=1.0
-        For soft seeds: a row costs ``soft_label_weight * -ln p`` in a cluster to whose class it belongs with probability
-        p, in the units of the distance. The larger, the more the probabilities decide against the distances.
+        For soft seeds: a row costs ``soft_label_weight * -ln p`` in a cluster to whose class it belongs with
+        probability p, in the units of the distance. The larger, the more the probabilities decide against the
+        distances.
     init, n_init, smoothing
         As in `SeededKMeans`.
     max_iter, tol, dtype, copy_x, n_threads, warm_start, random_state, verbose, callback
@@ -128,8 +129,8 @@ class ConstrainedKMeans(ConstrainedClusterer):
     Notes
     -----
     Seeds are given as for `SeededKMeans`. A soft seed that is certain of one class keeps it; for the others, the
-    assignment minimises D - w ln p, the posterior of a mixture whose prior differs from row to row (the paper names soft
-    seeds as future work). Clusters beyond the classes count as the row's likeliest class.
+    assignment minimises D - w ln p, the posterior of a mixture whose prior differs from row to row (the paper names
+    soft seeds as future work). Clusters beyond the classes count as the row's likeliest class.
 
     References
     ----------

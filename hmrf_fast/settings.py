@@ -12,12 +12,11 @@ from hmrf_fast.constraints import Constraints
 from hmrf_fast.em import Options
 from hmrf_fast.errors import InputError
 from hmrf_fast.geometry import Problem
-from hmrf_fast.kernels.pool import available_threads
 from hmrf_fast.kernels.metrics import METRICS
+from hmrf_fast.kernels.pool import available_threads
 from hmrf_fast.label_priors import check_shares
 from hmrf_fast.start import CHOICES
 from hmrf_fast.weight_step import choose_prior
-
 
 SMOOTHING_FLOOR = 1e-3
 
@@ -85,7 +84,9 @@ def _given_constraints(must_link, cannot_link, partial_labels, constraints) -> C
 
 def priced(settings: Settings, constraints: Constraints) -> Constraints:
     """The constraints with the weights that the engine works with."""
-    scaled = constraints.scaled(settings.must_link_weight / settings.scale, settings.cannot_link_weight / settings.scale)
+    scaled = constraints.scaled(
+        settings.must_link_weight / settings.scale, settings.cannot_link_weight / settings.scale
+    )
     for kind in ("must_link", "cannot_link"):
         weights = np.append(getattr(scaled, f"{kind}_weight"), getattr(scaled, f"{kind}_group_weight"))
         soft = weights[np.isfinite(weights) & (weights > 0)]

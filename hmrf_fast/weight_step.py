@@ -10,14 +10,15 @@ from hmrf_fast.e_step import violations
 from hmrf_fast.geometry import Geometry, Problem, measure
 from hmrf_fast.kernels import pool
 from hmrf_fast.kernels.closure_energy import add_block_products
-from hmrf_fast.kernels.distances import own_distances
 from hmrf_fast.kernels.metrics import LN2, NONE
-from hmrf_fast.kernels.moments import scatter_rows
+from hmrf_fast.kernels.moments import scatter_own, scatter_rows
 from hmrf_fast.kernels.pairs import add_pair_products
-from hmrf_fast.kernels.types import ClusterTerms, Sums
+from hmrf_fast.kernels.types import Sums
+from hmrf_fast.m_step import by_label
 
 FLOOR = 1e-3  # smallest weight of a directional metric, relative to the mean weight 1
 HALVINGS = 8
+SCATTER_CHUNKS = 8
 NOISE = 1e-12  # summed deviations below this share of a feature's mass are rounding, not information
 
 
@@ -38,44 +39,22 @@ def prior_cost(prior: Prior, weights: np.ndarray) -> float:
     return 0.0
 
 
-def own_costs(problem: Problem, geometry: Geometry, clusters: ClusterTerms, labels: np.ndarray) -> np.ndarray:
-    """(n,) distance of every row to the centroid of its label, in double precision; cost nnz."""
-    own = np.empty(problem.n_rows)
-    problem.over_rows(
-        lambda first, last: own_distances(
-            problem.corpus, geometry.rows, clusters.weighted, clusters.offset, clusters.cross, labels, first, last, own
-        ),
-        4.0,
-    )
-    return own
-
-
-def gradient(
-    problem: Problem, geometry: Geometry, centers, clusters, sums: Sums, labels, alpha: float, own=None
-) -> np.ndarray:
+def gradient(problem: Problem, geometry: Geometry, centers, clusters, sums: Sums, labels, alpha: float) -> np.ndarray:
     """dJ/da (d,) with the centroids held fixed, without the prior; cost nnz plus K d plus violated pairs.
-
-    ``own`` (n,) are the rows' distances to their centroids, if known.
 
     Source: KDD 2004, eqs. 18-20, corrected: cosine's is the gradient of the distance, and pairs use that of phi.
     """
     metric = problem.metric
     strength, cross, cannot = _pair_strengths(problem, geometry, labels)
-    entropy, agreement = NONE, np.zeros(problem.n_clusters)
-    if metric.entropic:
-        entropy = problem.sample_weight
-    elif metric.directional:
-        own = own_costs(problem, geometry, clusters, labels) if own is None else own
-        own = problem.sample_weight * (1.0 - own)
-        agreement = np.asarray(np.bincount(labels, own, problem.n_clusters), dtype=np.float64)
-        strength = strength + own
+    agreement = np.zeros(problem.n_clusters)
+    if metric.directional:
+        result, agreement = _agreements(problem, geometry, clusters, labels, strength)
     else:
-        strength = strength + problem.sample_weight
-    square, linear = metric.row_coefficients(strength, geometry.rows)
-    parts = _scatter(problem, square, linear, entropy)
-    result = parts.sum(0) + metric.centroid_gradient(centers, sums, agreement, alpha)
-    if metric.centred:
-        result += square @ geometry.rows.shift**2
+        result = _constant_part(problem)
+        if strength.any():
+            square, linear = metric.row_coefficients(strength, geometry.rows)
+            result = result + _scatter(problem, square, linear, NONE)
+    result = result + metric.centroid_gradient(clusters, centers, sums, agreement, alpha)
     result += _pair_products(problem, geometry, cross)
     _add_blocks(problem, geometry, labels, result)
     if geometry.phi_max_gradient.size:
@@ -83,9 +62,43 @@ def gradient(
     return result
 
 
+def _agreements(problem: Problem, geometry: Geometry, clusters, labels, strength) -> tuple[np.ndarray, np.ndarray]:
+    """The rows' part (d,) of a directional metric's gradient, and the summed agreement s (1 - D) of each cluster (K,).
+
+    The grid of chunks, added in order, does not depend on the number of threads.
+    """
+    square, linear = problem.metric.row_coefficients(np.ones(problem.n_rows), geometry.rows)
+    own, (order, _) = np.empty(problem.n_rows), by_label(labels, problem.n_clusters)
+    chunks = pool.even_chunks(problem.n_rows, min(SCATTER_CHUNKS, problem.row_bounds.size - 1))
+    parts = np.empty((chunks.size - 1, problem.corpus.n_features))
+    pool.run_chunks(
+        lambda first, last: scatter_own(
+            problem.corpus, geometry.rows, clusters, labels, order, first, last, problem.sample_weight, strength,
+            square, linear, own, parts[np.searchsorted(chunks, first)],
+        ),
+        chunks,
+        problem.n_threads,
+        problem.corpus.indices.size * 8.0,
+    )  # fmt: skip
+    own = problem.sample_weight * (1.0 - own)
+    result = parts.sum(0)
+    if problem.metric.centred:
+        result += ((strength + own) * square) @ geometry.rows.shift**2
+    return result, np.asarray(np.bincount(labels, own, problem.n_clusters), dtype=np.float64)
+
+
+def _constant_part(problem: Problem) -> np.ndarray:
+    """(d,) what the rows add to the gradient of a metric that is linear in the weights, the same for all centroids and
+    weights: computed once per problem, so that learning needs no pass over the rows."""
+    if "slopes" not in problem.memo:
+        entropy, square = (problem.sample_weight, NONE) if problem.metric.entropic else (NONE, problem.sample_weight)
+        problem.memo["slopes"] = _scatter(problem, square, NONE, entropy)
+    return problem.memo["slopes"]
+
+
 def _scatter(problem: Problem, square, linear, entropy) -> np.ndarray:
-    """Row terms per fixed chunk, to be added in chunk order; the grid does not depend on the number of threads."""
-    chunks = problem.row_bounds[np.unique(np.linspace(0, problem.row_bounds.size - 1, 9).astype(int))]
+    """Row terms (d,) per fixed chunk, added in chunk order; the grid does not depend on the number of threads."""
+    chunks = problem.row_bounds[np.unique(np.linspace(0, problem.row_bounds.size - 1, SCATTER_CHUNKS + 1).astype(int))]
     parts = np.zeros((chunks.size - 1, problem.corpus.n_features))
 
     def task(first, last):
@@ -94,7 +107,7 @@ def _scatter(problem: Problem, square, linear, entropy) -> np.ndarray:
         )
 
     pool.run_chunks(task, chunks, problem.n_threads, problem.corpus.indices.size * 2.0)
-    return parts
+    return parts.sum(0)
 
 
 def _pair_strengths(problem: Problem, geometry: Geometry, labels):
@@ -168,15 +181,15 @@ def descend(weights: np.ndarray, slope: np.ndarray, step: float) -> np.ndarray:
     return moved / moved.mean()
 
 
-def learn(problem, geometry, centers, clusters, sums, labels, alpha, prior: Prior, step: float, objective):
+def learn(
+    problem, geometry, centers, clusters, sums, labels, alpha, prior: Prior, step: float, before: float, objective
+):
     """New geometry, cluster terms and J after one weight step; the old ones if no step lowers J.
 
-    ``objective(geometry, clusters, own)`` gives J of the labels under other weights; ``step`` is the step size for
-    directional metrics, halved up to eight times while J rises.
+    ``objective(geometry, clusters)`` gives J of the labels under other weights, ``before`` is J under the present ones;
+    ``step`` is the step size for directional metrics, halved up to eight times while J rises.
     """
-    own = own_costs(problem, geometry, clusters, labels) if problem.metric.directional else None
-    before = objective(geometry, clusters, own)
-    slope = gradient(problem, geometry, centers, clusters, sums, labels, alpha, own)
+    slope = gradient(problem, geometry, centers, clusters, sums, labels, alpha)
     if not problem.metric.directional:
         mass = sums.mass.sum() * np.maximum(np.abs(centers).max(0) ** 2, np.finfo(float).tiny)
         best = closed_form(prior, slope, geometry.weights, mass)
@@ -190,7 +203,7 @@ def learn(problem, geometry, centers, clusters, sums, labels, alpha, prior: Prio
     for weights in candidates:
         new_geometry = measure(problem, weights)
         new_clusters = problem.metric.cluster_terms(centers, weights, alpha)
-        after = objective(new_geometry, new_clusters, None)
+        after = objective(new_geometry, new_clusters)
         if after <= before:
             return new_geometry, new_clusters, after
     return geometry, clusters, before

@@ -78,8 +78,26 @@ def kernel(function):
     Only contraction of a multiplication and an addition is allowed to the compiler: it never changes results between
     calls or thread counts, while flags that assume away NaN or infinity would.
     """
+    return _compiled(function, {"contract"})
+
+
+def summing_kernel(function):
+    """A kernel whose sums the compiler may split into several partial ones, as vector instructions want them.
+
+    How it splits them depends on the processor and on the number of terms, never on threads: only for sums whose
+    bounds are not chosen by a chunk grid.
+    """
+    return _compiled(function, {"contract", "reassoc", "nsz"})
+
+
+def inlined(function):
+    """A part of kernels that is copied into each of them, for steps so short that a call would be felt."""
+    return numba.njit(nogil=True, error_model="numpy", inline="always")(function)
+
+
+def _compiled(function, flags: set[str]):
     function.__qualname__ = f"{function.__qualname__}-{STAMP}"
-    dispatcher = numba.njit(nogil=True, error_model="numpy", fastmath={"contract"})(function)
+    dispatcher = numba.njit(nogil=True, error_model="numpy", fastmath=flags)(function)
     if JIT_DISABLED:
         return dispatcher
     try:

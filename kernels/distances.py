@@ -1,4 +1,4 @@
-"""Rows against centroids: nearest centroid, blocks of distances, distance to the own centroid.
+"""Rows against centroids: nearest centroid, blocks of distances.
 
 Every metric of this package writes a distance in one affine form (see ``metrics.py``):
 
@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from hmrf_fast.kernels._jit import kernel
+from hmrf_fast.kernels._jit import inlined, kernel
 from hmrf_fast.kernels.rows import padded_width, row_dots
 
 TILE_WIDTH = 64
@@ -26,43 +26,70 @@ def table_shape(n_clusters: int, n_features: int, dtype: np.dtype) -> tuple[int,
     return -(-n_clusters // TILE_WIDTH), n_features, TILE_WIDTH
 
 
-def fill_table(table: np.ndarray, weighted: np.ndarray) -> None:
-    """Lay out weighted centroids (K, d) as table (tiles, d, width) OUT; cost K d."""
-    width = table.shape[2]
-    for tile in range(table.shape[0]):
-        part = weighted[tile * width : (tile + 1) * width]
-        table[tile, :, : part.shape[0]] = part.T
+@inlined
+def row_distances(sums, count, begin, base, scale, shift, offset, cross, out):
+    """out[h] = D(row, begin + h) for h < count, from the row's products with a tile of the table; see above."""
+    if scale == 0.0:
+        sums[:] = 0.0  # of a row that says nothing: infinities must not meet the zero
+    for h in range(count):
+        out[h] = base + offset[begin + h] + scale * (sums[h] + shift * cross[begin + h])
+
+
+@inlined
+def lowest(values, count):
+    """The smallest of the first ``count`` values, in four independent chains; three infinite ones must follow them."""
+    a, b, c, d = values[0], values[1], values[2], values[3]
+    for h in range(4, count, 4):
+        a = values[h] if values[h] < a else a
+        b = values[h + 1] if values[h + 1] < b else b
+        c = values[h + 2] if values[h + 2] < c else c
+        d = values[h + 3] if values[h + 3] < d else d
+    a = b if b < a else a
+    c = d if d < c else c
+    return c if c < a else a
+
+
+@inlined
+def first_equal(values, count, value):
+    """The first of ``count`` positions that holds ``value``; 0 if none does."""
+    for h in range(count):
+        if values[h] == value:
+            return h
+    return 0
 
 
 @kernel
-def assign_rows(corpus, terms, table, offset, cross, first, last, labels, nearest):
-    """Nearest centroid of rows [first, last); ties go to the lowest label.
+def assign_rows(corpus, terms, table, offset, cross, rows, first, last, labels, nearest, second):
+    """Nearest centroid of rows[first:last]; ties go to the lowest label.
 
-    IN corpus: Corpus; terms: RowTerms; table (tiles, d, width); offset, cross (K,) float64.
-    OUT labels (n,) int32, nearest (n,) float64: the distance found.
-    Cost: nnz * K, and no array of rows by clusters. Tiles run outside rows, so each tile is read once per chunk.
+    IN corpus: Corpus; terms: RowTerms; table (tiles, d, width); offset, cross (K,) float64; rows (r,) int64.
+    OUT labels (n,) int32, nearest (n,) float64: the distance found, second (n,) float64 or length 0: the distance to
+    the nearest of all other centroids. Cost: nnz of the rows * K, and no array of rows by clusters. Tiles run outside
+    rows, so each tile is read once per chunk.
     """
     width = table.shape[2]
     sums = np.empty(width, table.dtype)
+    distances = np.empty(width + 4)
     for tile in range(table.shape[0]):
         begin = tile * width
         count = min(width, offset.size - begin)
-        for row in range(first, last):
-            row_dots(corpus.indices, corpus.values, corpus.indptr[row], corpus.indptr[row + 1], table[tile], sums)
-            best = nearest[row] if tile > 0 else np.inf
-            label = labels[row] if tile > 0 else 0
-            scale = terms.scale[row]
+        part = table[tile]
+        distances[count:] = np.inf
+        for position in range(first, last):
+            row = rows[position]
+            row_dots(corpus.indices, corpus.values, corpus.indptr[row], corpus.indptr[row + 1], part, sums)
             shift = terms.shift[row] if terms.shift.size > 0 else 0.0
-            base = terms.base[row]
-            for h in range(count):
-                distance = base + offset[begin + h]
-                if scale != 0.0:
-                    distance += scale * (sums[h] + shift * cross[begin + h])
-                if distance < best:
-                    best = distance
-                    label = begin + h
-            nearest[row] = best
-            labels[row] = label
+            row_distances(sums, count, begin, terms.base[row], terms.scale[row], shift, offset, cross, distances)
+            low = lowest(distances, count)
+            place = first_equal(distances, count, low)
+            before = nearest[row] if tile > 0 else np.inf
+            if tile == 0 or low < before:
+                nearest[row] = low
+                labels[row] = begin + place
+            if second.size > 0:
+                distances[place] = max(low, before)
+                other = lowest(distances, count)
+                second[row] = other if tile == 0 else min(second[row], other)
 
 
 @kernel
@@ -76,31 +103,10 @@ def distance_block(corpus, terms, table, offset, cross, rows, first, last, block
     for tile in range(table.shape[0]):
         begin = tile * width
         count = min(width, offset.size - begin)
+        part = table[tile]
         for position in range(first, last):
             row = rows[position]
-            row_dots(corpus.indices, corpus.values, corpus.indptr[row], corpus.indptr[row + 1], table[tile], sums)
-            scale = terms.scale[row]
+            row_dots(corpus.indices, corpus.values, corpus.indptr[row], corpus.indptr[row + 1], part, sums)
             shift = terms.shift[row] if terms.shift.size > 0 else 0.0
-            for h in range(count):
-                distance = terms.base[row] + offset[begin + h]
-                if scale != 0.0:
-                    distance += scale * (sums[h] + shift * cross[begin + h])
-                block[position, begin + h] = distance
-
-
-@kernel
-def own_distances(corpus, terms, weighted, offset, cross, labels, first, last, own):
-    """Distance of rows [first, last) to the centroid of their own label, in double precision.
-
-    IN weighted (K, d) float64: the table's content, cluster-major. OUT own (n,) float64. Cost: nnz.
-    """
-    for row in range(first, last):
-        label = labels[row]
-        total = 0.0
-        for entry in range(corpus.indptr[row], corpus.indptr[row + 1]):
-            total += corpus.values[entry] * weighted[label, corpus.indices[entry]]
-        distance = terms.base[row] + offset[label]
-        if terms.scale[row] != 0.0:
-            shift = terms.shift[row] if terms.shift.size > 0 else 0.0
-            distance += terms.scale[row] * (total + shift * cross[label])
-        own[row] = distance
+            out = block[position, begin : begin + count]
+            row_distances(sums, count, begin, terms.base[row], terms.scale[row], shift, offset, cross, out)

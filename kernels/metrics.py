@@ -10,6 +10,15 @@ from __future__ import annotations
 
 import numpy as np
 
+from hmrf_fast.kernels.centroids import (
+    add_entropic_slopes,
+    add_slopes,
+    center_logs,
+    center_moments,
+    guarded_products,
+    products,
+    write_centers,
+)
 from hmrf_fast.kernels.types import ClusterTerms, Moments, PairTerms, RowTerms, Sums
 
 NONE = np.zeros(0)
@@ -20,17 +29,6 @@ def _invert(values: np.ndarray) -> np.ndarray:
     """1 / values with 1/0 = 0: an empty row has no direction and contributes nothing. Below 1e-153 counts as 0, since
     the inverse would overflow."""
     return np.divide(1.0, values, out=np.zeros_like(values), where=values > 1e-153)
-
-
-def _squares(rows: np.ndarray, weights: np.ndarray) -> np.ndarray:
-    """(K,) sum a x^2 of each row. einsum, not BLAS, here and below: its result does not depend on the number of BLAS
-    threads."""
-    return np.einsum("hm,hm->h", rows * weights, rows)
-
-
-def _mix(shares: np.ndarray, rows: np.ndarray) -> np.ndarray:
-    """(d,) shares @ rows."""
-    return np.einsum("h,hm->m", shares, rows)
 
 
 class Metric:
@@ -61,15 +59,67 @@ class Metric:
         """First centroids (K, d) from anywhere, as this metric needs them."""
         return centers
 
-    def centers(self, sums: Sums, weights: np.ndarray, alpha: float) -> np.ndarray:
+    def gain(self, square, mass, alpha: float, n_features: int) -> tuple[np.ndarray, float]:
+        """(k,) and a number: the centroids gain * raw + even minimise the objective for given labels.
+
+        ``square`` (k,) are the sums a raw^2 of the summed rows ``raw``, ``mass`` (k,) the summed sample weights. A
+        cluster without mass gets zeros."""
+        raise NotImplementedError
+
+    def offsets(self, square, total, logs, alpha: float, weights) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """(k,) each: inverse, offset and cross of ``ClusterTerms``, from the sums a c^2, a c and a ln c of centroids
+        c."""
+        raise NotImplementedError
+
+    def settle(self, sums: Sums, square, alpha: float, clusters, centers, terms: ClusterTerms) -> np.ndarray:
+        """Move the given clusters' (k,) centroids (K, d) INOUT to where their sums say, and ``terms`` INOUT with them.
+
+        Returns the new products (k,); ``square`` (k,) as ``products`` gives it. Cost k d."""
+        gain, even = self.gain(square, sums.mass[clusters], alpha, terms.weights.size)
+        write_centers(sums.linear, sums.inverse, sums.lean, gain, even, clusters, centers)
+        self.write_terms(centers, alpha, clusters, terms)
+        return self.products(sums, terms, clusters)[0]
+
+    def centers(self, sums: Sums, weights, alpha: float) -> np.ndarray:
         """(K, d) centroids that minimise the objective for given labels; a cluster without mass gets zeros."""
-        raise NotImplementedError
+        sums = _fixed_point(sums)
+        clusters, centers = np.arange(len(sums.linear)), np.zeros(sums.linear.shape)
+        product, square = np.zeros((2, clusters.size))
+        if self.directional:
+            products(sums.linear, sums.inverse, sums.lean, centers, weights, clusters, product, square)
+        gain, even = self.gain(square, sums.mass, alpha, weights.size)
+        write_centers(sums.linear, sums.inverse, sums.lean, gain, even, clusters, centers)
+        return centers
 
-    def cluster_terms(self, centers: np.ndarray, weights: np.ndarray, alpha: float) -> ClusterTerms:
-        """The centroids' parts of D."""
-        raise NotImplementedError
+    def write_terms(self, centers, alpha: float, clusters, terms: ClusterTerms) -> None:
+        """The given clusters' (k,) parts of ``terms`` OUT from their centroids; cost k d."""
+        square, total, logs = np.empty((3, clusters.size))
+        center_moments(centers, terms.weights, clusters, square, total)
+        if self.entropic:
+            center_logs(centers, terms.weights, clusters, terms.content, logs)
+        found = self.offsets(square, total, logs, alpha, terms.weights)
+        for whole, part in zip((terms.inverse, terms.offset, terms.cross), found, strict=True):
+            whole[clusters] = part
 
-    def centroid_gradient(self, centers, sums: Sums, agreement: np.ndarray, alpha: float) -> np.ndarray:
+    def cluster_terms(self, centers, weights, alpha: float) -> ClusterTerms:
+        """The centroids' parts of D. They share the memory of the centroids where these enter D as they are."""
+        content = np.empty_like(centers) if self.entropic else centers
+        terms = ClusterTerms(content, *np.empty((3, len(centers))), weights)
+        self.write_terms(centers, alpha, np.arange(len(centers)), terms)
+        return terms
+
+    def products(self, sums: Sums, terms: ClusterTerms, clusters) -> tuple[np.ndarray, np.ndarray]:
+        """(k,) each: the sums of linear * table and of a raw^2 of the given clusters; cost k d."""
+        product, square = np.zeros((2, clusters.size))
+        if self.entropic:
+            guarded_products(sums.linear, sums.inverse, terms.content, terms.weights, clusters, product)
+        else:
+            products(sums.linear, sums.inverse, sums.lean, terms.content, terms.weights, clusters, product, square)
+        return product * terms.inverse[clusters], square
+
+    def centroid_gradient(
+        self, terms: ClusterTerms, centers, sums: Sums, agreement: np.ndarray, alpha: float
+    ) -> np.ndarray:
         """(d,) the part of dJ/da that needs no pass over the rows; ``agreement`` = summed s_i (1 - D_i) per cluster."""
         raise NotImplementedError
 
@@ -104,20 +154,15 @@ class _Directional(Metric):
         total = np.divide(moments.total, unit, out=np.zeros_like(unit), where=unit > 0)
         return PairTerms(half, inverse, lean, total + 0.5 * weights.sum() * lean, self.degree)
 
-    def centers(self, sums, weights, alpha):
-        raw = sums.linear + sums.lean[:, None]
-        return raw * _invert(np.sqrt(_squares(raw, weights)))[:, None]
+    def gain(self, square, mass, alpha, n_features):
+        return _invert(np.sqrt(square)), 0.0
 
-    def cluster_terms(self, centers, weights, alpha):
-        length = np.sqrt(_squares(centers, weights))  # 1 after an M-step, but not once the weights have moved
-        weighted = centers * weights * _invert(length)[:, None]
-        return ClusterTerms(
-            weighted, np.zeros(len(centers)), weighted.sum(1) if self.centred else np.zeros(len(centers))
-        )
+    def offsets(self, square, total, logs, alpha, weights):
+        inverse = _invert(np.sqrt(square))  # 1 after an M-step, but not once the weights have moved
+        return inverse, np.zeros_like(square), inverse * total if self.centred else np.zeros_like(square)
 
-    def centroid_gradient(self, centers, sums, agreement, alpha):
-        raw = sums.linear + sums.lean[:, None]
-        return 0.5 * _mix(agreement, centers**2) - np.einsum("hm,hm->m", centers, raw)
+    def centroid_gradient(self, terms, centers, sums, agreement, alpha):
+        return _slopes(centers, sums, 0.5 * agreement, 1.0)
 
     def row_coefficients(self, strength, terms):
         square = 0.5 * strength * terms.scale**2
@@ -128,6 +173,12 @@ class Cosine(_Directional):
     """Weighted cosine distance (KDD 2004, eq. 10)."""
 
     name = "cosine"
+
+    def settle(self, sums, square, alpha, clusters, centers, terms):
+        gain, even = self.gain(square, sums.mass[clusters], alpha, terms.weights.size)
+        write_centers(sums.linear, sums.inverse, sums.lean, gain, even, clusters, centers)
+        terms.inverse[clusters] = gain > 0  # the centroids have length 1, and their products follow from the sums'
+        return gain * square
 
     def unit(self, largest, square, absolute, total, n_features):
         return _invert(largest) * _invert(np.sqrt(square))
@@ -160,15 +211,14 @@ class SquaredEuclidean(Metric):
     def pair_terms(self, moments, unit, weights):
         return PairTerms(moments.square, unit, NONE, NONE, self.degree)
 
-    def centers(self, sums, weights, alpha):
-        return sums.linear * _invert(sums.mass)[:, None]
+    def gain(self, square, mass, alpha, n_features):
+        return _invert(mass), 0.0
 
-    def cluster_terms(self, centers, weights, alpha):
-        weighted = centers * weights
-        return ClusterTerms(weighted, np.einsum("hm,hm->h", weighted, centers), np.zeros(len(centers)))
+    def offsets(self, square, total, logs, alpha, weights):
+        return np.ones_like(square), square, np.zeros_like(square)
 
-    def centroid_gradient(self, centers, sums, agreement, alpha):
-        return _mix(sums.mass, centers**2) - 2.0 * np.einsum("hm,hm->m", centers, sums.linear)
+    def centroid_gradient(self, terms, centers, sums, agreement, alpha):
+        return _slopes(centers, sums, sums.mass, 2.0)
 
     def row_coefficients(self, strength, terms):
         return strength, NONE
@@ -196,34 +246,38 @@ class IDivergence(Metric):
         centers = centers * _invert(centers.sum(1))[:, None]
         return (centers + alpha / centers.shape[1]) / (1.0 + alpha)
 
-    def centers(self, sums, weights, alpha):
-        mean = sums.linear * _invert(sums.mass)[:, None]
-        return (mean + alpha / mean.shape[1]) / (1.0 + alpha)
+    def gain(self, square, mass, alpha, n_features):
+        return _invert(mass) / (1.0 + alpha), alpha / n_features / (1.0 + alpha)
 
-    def cluster_terms(self, centers, weights, alpha):
-        positive = centers > 0
-        logs = np.log(centers, out=np.full_like(centers, -np.inf), where=positive)
-        weighted = np.multiply(weights, logs, out=np.zeros_like(logs), where=np.broadcast_to(weights > 0, logs.shape))
-        offset = np.einsum("hm,m->h", centers, weights)
-        if alpha > 0:
-            offset = offset + alpha * np.einsum("hm,m->h", self._smoothing_cost(centers), weights)
-        return ClusterTerms(weighted, offset, np.zeros(len(centers)))
+    def offsets(self, square, total, logs, alpha, weights):
+        offset = total
+        if alpha > 0:  # the objective that a smoothed centroid minimises adds alpha D(1/d, mu) per row
+            even = 1.0 / weights.size
+            offset = offset + alpha * (even * (np.log(even) - 1.0) * weights.sum() - even * logs + total)
+        return np.ones_like(square), offset, np.zeros_like(square)
 
-    def _smoothing_cost(self, centers):
-        """Feature by feature D(1/d, mu): the objective that the smoothed centroid minimises adds alpha times it per
-        row."""
-        even = 1.0 / centers.shape[1]
-        return even * (np.log(even) - np.log(centers)) - even + centers
-
-    def centroid_gradient(self, centers, sums, agreement, alpha):
-        logs = np.log(centers, out=np.zeros_like(centers), where=sums.linear > 0)
-        gradient = _mix(sums.mass, centers) - np.einsum("hm,hm->m", sums.linear, logs) - sums.linear.sum(0)
-        if alpha > 0:
-            gradient = gradient + alpha * _mix(sums.mass, self._smoothing_cost(centers))
-        return gradient
+    def centroid_gradient(self, terms, centers, sums, agreement, alpha):
+        result = np.zeros(centers.shape[1])
+        add_entropic_slopes(sums.linear, sums.inverse, centers, terms.content, sums.mass, alpha, 0, result.size, result)
+        return result
 
     def row_coefficients(self, strength, terms):
         return NONE, strength * -terms.scale  # on linear terms: d phi / da of features only one row has is x ln 2
+
+
+def _slopes(centers, sums: Sums, quadratic: np.ndarray, slope: float) -> np.ndarray:
+    result = np.zeros(centers.shape[1])
+    add_slopes(sums.linear, sums.inverse, sums.lean, centers, quadratic, slope, 0, result.size, result)
+    return result
+
+
+def _fixed_point(sums: Sums) -> Sums:
+    """Sums of few rows, made by hand, in the form of all others: kernels need not be compiled for both."""
+    if sums.linear.dtype == np.int64 or sums.inverse.size:
+        return sums
+    _, exponent = np.frexp(np.abs(sums.linear).max(axis=0, initial=0.0))
+    exponent = np.clip(62 - exponent, -1000, 1000)
+    return sums._replace(linear=np.ldexp(sums.linear, exponent).astype(np.int64), inverse=np.ldexp(1.0, -exponent))
 
 
 METRICS: dict[str, Metric] = {
@@ -231,12 +285,9 @@ METRICS: dict[str, Metric] = {
 }
 
 
-def data_cost(base: float, pull: float, sums: Sums, clusters: ClusterTerms) -> float:
-    """sum_i s_i D(x_i, mu_label) from the sums alone, cost K d; ``base`` is sum_i s_i base_i."""
-    product = np.einsum("hm,hm->", sums.linear, clusters.weighted)
-    if np.isnan(product):  # 0 times the infinite logarithm of a feature that neither rows nor centroid have
-        product = np.multiply(
-            sums.linear, clusters.weighted, where=sums.linear != 0, out=np.zeros_like(sums.linear)
-        ).sum()
-    rest = np.einsum("h,h->", sums.mass, clusters.offset) + pull * np.einsum("h,h->", sums.lean, clusters.cross)
-    return float(base + rest + pull * product)
+def data_cost(metric: Metric, base: float, product: np.ndarray, sums: Sums, terms: ClusterTerms) -> float:
+    """sum_i s_i D(x_i, mu_label) from the sums alone; ``base`` is sum_i s_i base_i, ``product`` (K,) from
+    ``Metric.products``."""
+    # einsum, not BLAS: its result does not depend on the number of BLAS threads
+    rest = np.einsum("h,h->", sums.mass, terms.offset) + metric.pull * np.einsum("h,h->", sums.lean, terms.cross)
+    return float(base + rest + metric.pull * product.sum())

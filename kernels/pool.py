@@ -73,4 +73,5 @@ def row_chunks(indptr: np.ndarray) -> np.ndarray:
 
 def even_chunks(size: int, count: int) -> np.ndarray:
     """Bounds of at most ``count`` equal spans of range(size)."""
-    return np.unique(np.linspace(0, size, min(count, max(size, 1)) + 1).astype(np.int64))
+    count = min(count, size)
+    return np.arange(count + 1) * size // max(count, 1)

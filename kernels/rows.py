@@ -20,10 +20,13 @@ MAX_VECTORS = 8
 
 
 class _RowBlock:
-    """Emits out[offset : offset + n_vectors * lanes] = sum over the row of value * table[index, offset : ...]."""
+    """Emits out[offset : offset + n_vectors * lanes] = sum over the row of value * table[index, offset : ...].
 
-    def __init__(self, context, builder, signature, arguments, n_vectors, vector_bytes):
-        self.builder = builder
+    Every lane adds its even and its odd non-zeros apart, whatever the width: a cluster's sum has the same bits in any
+    column of any table of whole vectors, which pruning relies on (``pruning.py``). Quarter tables add four ways."""
+
+    def __init__(self, context, builder, signature, arguments, n_vectors, vector_bytes, ways):
+        self.builder, self.ways = builder, ways
         arrays = [context.make_array(signature.args[k])(context, builder, arguments[k]) for k in (0, 1, 4, 6)]
         self.indices, self.values, self.table, self.out = arrays
         self.start, self.end, self.offset = arguments[2], arguments[3], arguments[5]
@@ -36,6 +39,7 @@ class _RowBlock:
         stride = cgutils.unpack_tuple(builder, self.table.strides)[0]
         self.row_stride = builder.sdiv(stride, ir.Constant(self.i64, item))
         self.base = builder.gep(self.table.data, [self.offset])
+        self.target = builder.gep(self.out.data, [self.offset])
 
     def _vector_pointer(self, data, position):
         return self.builder.bitcast(self.builder.gep(data, [position]), self.vector.as_pointer())
@@ -88,20 +92,22 @@ class _RowBlock:
     def emit(self):
         b = self.builder
         zero = ir.Constant(self.vector, [0.0] * self.lanes)
-        entry, (even, odd) = self.loop(self.start, [[zero] * self.n_vectors] * 2, 2, "pairs")
-        joined = [b.fadd(x, y) for x, y in zip(even, odd, strict=True)]
+        entry, sets = self.loop(self.start, [[zero] * self.n_vectors] * self.ways, self.ways, "many")
+        while len(sets) > 1:
+            sets = [[b.fadd(x, y) for x, y in zip(*sets[k : k + 2], strict=True)] for k in range(0, len(sets), 2)]
+        (joined,) = sets
         _, (sums,) = self.loop(entry, [joined], 1, "tail")
         for k, total in enumerate(sums):
-            b.store(total, self._vector_pointer(self.out.data, ir.Constant(self.i64, k * self.lanes)), align=self.item)
+            b.store(total, self._vector_pointer(self.target, ir.Constant(self.i64, k * self.lanes)), align=self.item)
 
 
-def _row_block(n_vectors: int, vector_bytes: int = VECTOR_BYTES):
+def _row_block(n_vectors: int, vector_bytes: int = VECTOR_BYTES, ways: int = 2):
     @intrinsic
     def block(typingctx, indices, values, start, end, table, offset, out):
         signature = types.void(indices, values, types.intp, types.intp, table, types.intp, out)
 
         def codegen(context, builder, signature, arguments):
-            _RowBlock(context, builder, signature, arguments, n_vectors, vector_bytes).emit()
+            _RowBlock(context, builder, signature, arguments, n_vectors, vector_bytes, ways).emit()
             return context.get_dummy_value()
 
         return signature, codegen
@@ -111,7 +117,7 @@ def _row_block(n_vectors: int, vector_bytes: int = VECTOR_BYTES):
 
 _block1, _block2, _block3, _block4 = (_row_block(n) for n in (1, 2, 3, 4))
 _block5, _block6, _block7, _block8 = (_row_block(n) for n in (5, 6, 7, 8))
-_quarter = _row_block(1, 16)  # float32 with at most four clusters
+_quarter = _row_block(1, 16, 4)  # float32 with at most four clusters
 
 
 @kernel
@@ -124,23 +130,22 @@ def _compiled_row_dots(indices, values, start, end, table, out):
     offset = 0
     while offset < width:
         n_vectors = min((width - offset) // lanes, MAX_VECTORS)
-        piece = out[offset:]
         if n_vectors == 8:
-            _block8(indices, values, start, end, table, offset, piece)
+            _block8(indices, values, start, end, table, offset, out)
         elif n_vectors == 7:
-            _block7(indices, values, start, end, table, offset, piece)
+            _block7(indices, values, start, end, table, offset, out)
         elif n_vectors == 6:
-            _block6(indices, values, start, end, table, offset, piece)
+            _block6(indices, values, start, end, table, offset, out)
         elif n_vectors == 5:
-            _block5(indices, values, start, end, table, offset, piece)
+            _block5(indices, values, start, end, table, offset, out)
         elif n_vectors == 4:
-            _block4(indices, values, start, end, table, offset, piece)
+            _block4(indices, values, start, end, table, offset, out)
         elif n_vectors == 3:
-            _block3(indices, values, start, end, table, offset, piece)
+            _block3(indices, values, start, end, table, offset, out)
         elif n_vectors == 2:
-            _block2(indices, values, start, end, table, offset, piece)
+            _block2(indices, values, start, end, table, offset, out)
         else:
-            _block1(indices, values, start, end, table, offset, piece)
+            _block1(indices, values, start, end, table, offset, out)
         offset += n_vectors * lanes
 
 

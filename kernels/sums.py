@@ -2,8 +2,8 @@
 
 Sums are kept as 64-bit integers: value * factor * 2**s, rounded toward zero, with s chosen per feature so that no sum
 can overflow. Integer addition is associative, so rows may be added in any order and moved between clusters without
-drift. Where the row factors span too wide a range for one scale, the same kernel runs on float64 sums (full passes in
-row order only).
+drift. Where the row factors span too wide a range for one scale, the sums are float64, and always summed anew, each
+cluster in row order.
 """
 
 from __future__ import annotations
@@ -41,25 +41,44 @@ def fixed_point_fits(factor: np.ndarray) -> bool:
 
 
 @kernel
-def move_rows(corpus, factor, scale, rows, before, after, first_feature, last_feature, sums):
-    """Move rows between clusters: sums[:, before] lose them, sums[:, after] gain them (label -1 = nowhere).
+def sum_clusters(corpus, factor, scale, order, ends, first, last, sums):
+    """Sums of the clusters [first, last): sums[h] OUT = sum of factor * scale * x over the cluster's rows.
 
-    IN factor (n,), scale (d,) float64, rows (r,) int64, before, after (n,) int32; only features in
-    [first_feature, last_feature) are touched, so that threads can share one table. INOUT sums (d, K) int64 or float64.
+    IN factor (n,), scale (d,) or (1,) float64; order (n,) int64: rows sorted by label, ends (K + 1,): where each label
+    begins.
+    OUT sums (K, d) int64 or float64. Cost: nnz of the rows plus d per cluster; one cluster's sums stay in the cache.
+    """
+    for h in range(first, last):
+        total = sums[h]
+        total[:] = 0
+        for position in range(ends[h], ends[h + 1]):
+            row = order[position]
+            common = factor[row] * (scale[0] if scale.size == 1 else 1.0)
+            for entry in range(corpus.indptr[row], corpus.indptr[row + 1]):
+                feature = np.uint32(corpus.indices[entry])
+                part = np.float64(corpus.values[entry]) * common * (1.0 if scale.size == 1 else scale[feature])
+                total[feature] += sums.dtype.type(part)
+
+
+@kernel
+def move_rows(corpus, factor, scale, rows, before, after, first_feature, last_feature, sums):
+    """Move rows between clusters: sums[before] lose them, sums[after] gain them.
+
+    IN factor (n,), scale (d,) or (1,) float64, rows (r,) int64, before, after (n,) int32; only features in
+    [first_feature, last_feature) are touched, so that threads can share one table. INOUT sums (K, d) int64.
     Holds: indices sorted within rows. Cost: nnz of the rows.
     """
     for row in rows:
-        old = before[row]
-        new = after[row]
+        loser = sums[before[row]]
+        winner = sums[after[row]]
+        common = factor[row] * (scale[0] if scale.size == 1 else 1.0)  # powers of two: the product is exact
         end = corpus.indptr[row + 1]
         entry = _first_at_least(corpus.indices, corpus.indptr[row], end, first_feature)
         while entry < end and corpus.indices[entry] < last_feature:
-            feature = corpus.indices[entry]
-            part = sums.dtype.type(np.float64(corpus.values[entry]) * factor[row] * scale[feature])
-            if old >= 0:
-                sums[feature, old] -= part
-            if new >= 0:
-                sums[feature, new] += part
+            feature = np.uint32(corpus.indices[entry])
+            part = np.int64(np.float64(corpus.values[entry]) * common * (1.0 if scale.size == 1 else scale[feature]))
+            loser[feature] -= part
+            winner[feature] += part
             entry += 1
 
 

@@ -98,14 +98,23 @@ class Moments(NamedTuple):
 class Sums(NamedTuple):
     """Sufficient statistics of a labelling."""
 
-    linear: np.ndarray  # (K, d) float64: sum of factor * x over the rows of each cluster
+    linear: np.ndarray  # (K, d) int64 or float64: sum of factor * x over the rows of each cluster, times a scale
     lean: np.ndarray  # (K,) float64: sum of factor * shift, zeros for metrics without rank-one terms
     mass: np.ndarray  # (K,) float64: summed sample weights
+    inverse: np.ndarray = np.zeros(0)  # (d,) float64: one over the scale of each feature; length 0 for all 1
 
 
 class ClusterTerms(NamedTuple):
     """What distances need to know of the centroids, see ``distances.py``."""
 
-    weighted: np.ndarray  # (K, d) float64: the table's content
+    content: np.ndarray  # (K, d) float64: the centroids or their logarithms, shared with whoever holds the centroids
+    inverse: np.ndarray  # (K,) float64
     offset: np.ndarray  # (K,) float64
     cross: np.ndarray  # (K,) float64
+    weights: np.ndarray  # (d,) float64: the feature weights a; the table holds a * content * inverse
+
+    @property
+    def weighted(self) -> np.ndarray:
+        """(K, d) float64: the table's content, cluster-major."""
+        parts = np.zeros_like(self.content)
+        return np.multiply(self.weights, self.content * self.inverse[:, None], out=parts, where=self.weights > 0)

@@ -123,12 +123,27 @@ def state_of(case, alpha=0.0, **more):
     return state._replace(centers=problem.metric.centers(state.sums, case.a, alpha))
 
 
+def own_costs(problem, measured, clusters, labels):
+    """(n,) distances of the rows to their own centroids in double precision, from the engine's parts of D."""
+    corpus, terms = problem.corpus, measured.rows
+    rows = sparse.csr_matrix(
+        (corpus.values.astype(float), corpus.indices, corpus.indptr), (labels.size, corpus.n_features)
+    )
+    own, weighted = np.empty(labels.size), clusters.weighted
+    for i, label in enumerate(labels):
+        row = rows[i]
+        shift = terms.shift[i] * clusters.cross[label] if terms.shift.size else 0.0
+        product = np.sum(row.data * weighted[label, row.indices]) + shift
+        own[i] = terms.base[i] + clusters.offset[label] + (terms.scale[i] * product if terms.scale[i] else 0.0)
+    return own
+
+
 def engine_objective(state, weights=None, prior=NO_PRIOR):
     """J added up row by row, under other feature weights if given, centroids held fixed."""
     if weights is not None:
         state = state._replace(geometry=geometry.measure(state.problem, weights))
     problem, measured = state.problem, state.geometry
-    own = weight_step.own_costs(problem, measured, state.clusters, state.labels)
+    own = own_costs(problem, measured, state.clusters, state.labels)
     data = np.sum(problem.sample_weight * np.where(problem.sample_weight > 0, own, 0.0))
     broken = violations(problem, measured, state.labels)[0]
     return float(data + broken + weight_step.prior_cost(prior, measured.weights))
@@ -137,7 +152,8 @@ def engine_objective(state, weights=None, prior=NO_PRIOR):
 def objective_from_sums(state):
     """J without prior, its data term from the sums alone (what the history records)."""
     problem, measured = state.problem, state.geometry
-    data = data_cost(measured.base, problem.metric.pull, state.sums, state.clusters)
+    product, _ = problem.metric.products(state.sums, state.clusters, np.arange(problem.n_clusters))
+    data = data_cost(problem.metric, measured.base, product, state.sums, state.clusters)
     return data + violations(problem, measured, state.labels)[0]
 
 

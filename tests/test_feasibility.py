@@ -133,3 +133,13 @@ def test_the_e_step_never_violates_a_hard_constraint(n, K, share, rng, method):
         for i, j, kind, weight in pairs:
             if weight == HARD:
                 assert (labels[i] == labels[j]) == (kind == MUST_LINK)
+
+
+def test_a_small_proof_is_found_in_a_large_component():
+    """A wheel with five spokes needs four labels; it hangs in a long ladder that needs two."""
+    ladder = [(k, k + 2) for k in range(3000)] + [(k, k + 1) for k in range(0, 3000, 2)]
+    ring, hub = [4000, 4001, 4002, 4003, 4004], 4005
+    wheel = [(ring[k], ring[(k + 1) % 5]) for k in range(5)] + [(row, hub) for row in ring]
+    with pytest.raises(InfeasibleError) as error:
+        colours(4006, 3, [*ladder, *wheel, (0, 4000)], np.random.default_rng(0))
+    assert error.value.rows == (*ring, hub)

@@ -7,7 +7,7 @@ import threading
 import numpy as np
 import oracle
 import pytest
-from engine_helpers import Instance, assert_near, busy_threads, examples, instances, problem_of, state_of
+from engine_helpers import Instance, assert_near, busy_threads, examples, instances, own_costs, problem_of, state_of
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy import sparse
@@ -17,7 +17,6 @@ from hmrf_fast.e_step import build_table, distances_of, nearest_centroids
 from hmrf_fast.geometry import measure
 from hmrf_fast.kernels.rng import below, mix, shuffle
 from hmrf_fast.kernels.rows import padded_width, row_dots
-from hmrf_fast.weight_step import own_costs
 
 DTYPES = (np.float64, np.float32)
 CLUSTERS = (1, 2, 4, 5, 20, 70, 130)  # quarter vectors, whole ones, remainders, and tiles above 128
@@ -89,7 +88,7 @@ def test_distances_equal_the_formulas(drawn):
     assert labels.dtype == np.int32
     assert_near(nearest, expected.min(axis=1), tolerance)
     assert_near(expected[np.arange(n), labels], expected.min(axis=1), 2 * tolerance)
-    # In double precision whatever the storage: no table of lower precision stands between.
+    # The parts are in double precision whatever the storage: no table of lower precision stands between.
     for label in (0, case.K - 1):
         own = own_costs(problem, geometry, clusters, np.full(n, label, np.int32))
         assert_near(own, expected[:, label])

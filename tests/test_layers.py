@@ -19,7 +19,7 @@ LAYERS = (
     {"errors"},
     {"groups", "pairs", "label_priors"},
     {"geometry", "feasibility"},
-    {"e_step", "m_step", "weight_step", "relocation"},
+    {"e_step", "m_step", "weight_step", "relocation", "pruning", "renumbering"},
     {"constraints", "components", "contradictions", "neighborhoods", "violations", "report"},
     {"penalties", "closure", "enumeration", "implicit"},
     {"inputs", "seeds", "neighborhood_seeds", "seeding", "low_rank", "start", "em", "rows"},

@@ -205,13 +205,13 @@ def test_log_det_step_equals_the_oracle(rng, strength):
 def learned(state, prior, step=0.1):
     """One weight step of the engine and J on both sides of it."""
 
-    def under(geometry, clusters, own):
+    def under(geometry, clusters):
         return engine_objective(state._replace(geometry=geometry), prior=prior)
 
     before = engine_objective(state, prior=prior)
     geometry, _, after = weight_step.learn(
         state.problem, state.geometry, state.centers, state.clusters, state.sums, state.labels, state.alpha, prior,
-        step, under,
+        step, before, under,
     )  # fmt: skip
     assert_near(after, engine_objective(state, geometry.weights, prior))
     return geometry.weights, before, after

@@ -1,0 +1,131 @@
+"""Super-instances: place the rows that speak for most others, and let them label the rest."""
+
+from __future__ import annotations
+
+from itertools import islice
+
+import numpy as np
+
+from hmrf_fast.active.coordinates import coordinates, is_directional
+from hmrf_fast.active.coverage import by_coverage
+from hmrf_fast.active.learner import ActiveLearner
+from hmrf_fast.active.placing import place, side_by_side
+from hmrf_fast.active.propagation import propagate
+from hmrf_fast.active.questions import Board, Strategy
+
+PLACED_WEIGHT = 2.0
+
+
+class SuperInstances(ActiveLearner):
+    """Ask about the rows that represent most others.
+
+    Every row asked about is the representative of a super-instance, the rows nearest to it. Representatives are chosen
+    one by one, each where it adds most to how well all rows are represented (greedy facility location in the low-rank
+    structure of the data), so that the first twenty questions are as well spent as the first five hundred. Each is
+    asked against the neighbourhoods found so far, nearest centroid first, about 1.4 questions per row with three
+    clusters. The number of clusters need not be known: then a row unlike all neighbourhoods founds one.
+
+    ``labels_`` are better than any k-means where a class is not one ball: digits, topics of very different size. For
+    balanced topics give ``constraints_`` and ``sample_weight_`` to a `HMRFKMeans`: with 100 questions it agrees with
+    the true classes of three news corpora as well as with 500 random pairs.
+
+    Parameters
+    ----------
+    n_clusters : int or None, default=None
+        Number of clusters if it is known; saves questions. None: as many as the answers show.
+    metric : {"cosine", "i_divergence", "sqeuclidean", "pearson"}, default="cosine"
+        The distance, as for `HMRFKMeans`.
+    budget : int or None, default=100
+        Largest number of questions; None: until every row is placed.
+    batch_size : int, default=1
+        Rows that are asked about side by side. More wait less for answers and need a few more questions.
+    on_contradiction : {"raise", "warn"}, default="raise"
+        What an answer does that contradicts earlier ones: it raises `ContradictionError`, or is left out with a
+        warning.
+    n_threads : int, default=None
+        Threads to use; None or -1: all that the process may use.
+    random_state : int, RandomState, Generator or None, default=None
+        Source of all random choices.
+
+    Attributes
+    ----------
+    labels_ : ndarray of shape (n,), int64
+        Neighbourhood of every row, in the order of ``neighborhoods_``, by the super-instances.
+    sample_weight_ : ndarray of shape (n,), float64
+        2 for placed rows, 1 for others, for the fit that uses ``constraints_``. Rows that are known and represent
+        others deserve more of the centroids: 0.44 against 0.38, 0.43 against 0.41 and the same 0.79 NMI on three news
+        corpora with 100 questions.
+    constraints_, pairs_, answers_, n_queries_, neighborhoods_, stop_reason_
+        See `ActiveLearner`.
+
+    See Also
+    --------
+    ExploreConsolidate : One neighbourhood per cluster from far rows, then random ones.
+
+    Notes
+    -----
+    COBRAS splits super-instances found by k-means where questions show them mixed; here one order of representatives
+    is nested for every budget, and no question is spent on where to split. Rows between two clusters, whose
+    uncertainty NPU divides by the questions it takes, and rows far from all placed ones, which MinMax prefers, taught
+    k-means on text less: they speak for few others.
+
+    References
+    ----------
+    T. Van Craenendonck, S. Dumancic, E. Van Wolputte, H. Blockeel, COBRAS: Interactive Clustering with Pairwise
+    Queries, IDA 2018. S. Xiong, J. Azimi, X. Z. Fern, Active Learning of Constraints for Semi-Supervised Clustering,
+    IEEE TKDE 2014. P. K. Mallapragada, R. Jin, A. K. Jain, Active Query Selection for Semi-supervised Clustering,
+    ICPR 2008.
+
+    Examples
+    --------
+    >>> from hmrf_fast import HMRFKMeans, datasets
+    >>> from hmrf_fast.active import LabelOracle, SuperInstances
+    >>> X, y = datasets.load_iris(return_X_y=True)
+    >>> learner = SuperInstances(metric="sqeuclidean", budget=20, random_state=0).fit(X, oracle=LabelOracle(y))
+    >>> learner.n_queries_, len(learner.neighborhoods_), learner.labels_.shape
+    (20, 3, (150,))
+    """
+
+    def __init__(
+        self,
+        n_clusters=None,
+        *,
+        metric="cosine",
+        budget=100,
+        batch_size=1,
+        on_contradiction="raise",
+        n_threads=None,
+        random_state=None,
+    ):
+        self.n_clusters = n_clusters
+        self.metric = metric
+        self.budget = budget
+        self.batch_size = batch_size
+        self.on_contradiction = on_contradiction
+        self.n_threads = n_threads
+        self.random_state = random_state
+
+    def _strategy(self, board: Board) -> Strategy:
+        if board.space is None:
+            return
+        rng = np.random.default_rng(board.seed)
+        self._coordinates = coordinates(board.space, board.n_clusters, rng)
+        known = sorted(board.knowledge.sets(), key=lambda rows: (-len(rows), min(rows)))
+        yield from side_by_side(place(board, min(rows), rng) for rows in known)
+        done = [row for rows in known for row in rows]
+        order = by_coverage(self._coordinates, board.rows, done, is_directional(board.space), rng)
+        while wave := list(islice(order, board.batch_size if board.founders else 1)):
+            yield from side_by_side(place(board, row, rng) for row in wave)
+
+    @property
+    def sample_weight_(self) -> np.ndarray:
+        board = self._begun().board
+        weight = np.ones(board.knowledge.n_rows)
+        for row in board.founders:
+            weight[board.knowledge.members(row)] = PLACED_WEIGHT
+        return weight
+
+    @property
+    def labels_(self) -> np.ndarray:
+        board = self._begun().board
+        return propagate(self._coordinates, [board.knowledge.members(row) for row in board.founders])

@@ -1,0 +1,99 @@
+"""Search for nearest centroids, E-step after E-step: keeps the table, and looks only at what moved."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from hmrf_fast.geometry import Geometry, Problem
+from hmrf_fast.kernels import pool
+from hmrf_fast.kernels.centroids import fill_columns
+from hmrf_fast.kernels.distances import assign_rows, table_shape
+from hmrf_fast.kernels.pruning import reassign_rows
+from hmrf_fast.kernels.types import ClusterTerms
+
+FEWEST_CLUSTERS = 12  # with fewer, looking at all costs about as much; up to four add up in another order, too
+WORTHWHILE = 0.7  # share of the table's width up to which the moved clusters alone are looked at first
+
+
+def table_type(problem: Problem) -> np.dtype:
+    """The precision of the data, but double for squared Euclidean, whose difference of large numbers needs it."""
+    return np.dtype(np.float64) if problem.metric.name == "sqeuclidean" else problem.corpus.values.dtype
+
+
+def fill_table(problem: Problem, clusters: ClusterTerms, which: np.ndarray, lanes: np.ndarray, table) -> None:
+    """Lay out the given clusters (k,) as the given lanes (k,) of a term-major table (tiles, d, width) OUT; cost k d."""
+    n_features = problem.corpus.n_features
+    pool.run_chunks(
+        lambda first, last: fill_columns(
+            clusters.content, clusters.inverse, clusters.weights, which, lanes, first, last, table
+        ),
+        pool.even_chunks(n_features, 16) if problem.n_threads > 1 else np.array([0, n_features]),
+        problem.n_threads,
+        4.0 * n_features * which.size,
+    )
+
+
+class Search:
+    """Nearest centroids of the rows (r,) of a problem.
+
+    The answers are the same bits as of a search that forgets everything: ``kernels/pruning.py`` says why.
+    """
+
+    def __init__(self, problem: Problem, rows: np.ndarray, *, prune: bool):
+        self.problem, self.rows = problem, rows
+        n_clusters, n_features = problem.n_clusters, problem.corpus.n_features
+        self.table = np.zeros(table_shape(n_clusters, n_features, table_type(problem)), table_type(problem))
+        self.moved = np.ones(n_clusters, bool)  # since the last search; whoever moves centroids sets it
+        self.geometry: Geometry | None = None
+        self.labels = np.zeros(problem.n_rows, np.int32)
+        self.nearest = np.zeros(problem.n_rows)
+        self.second = np.zeros(problem.n_rows if prune and n_clusters >= FEWEST_CLUSTERS else 0)
+        self.bounds = np.unique(np.searchsorted(rows, problem.row_bounds))
+
+    def find(self, geometry: Geometry, clusters: ClusterTerms) -> tuple[np.ndarray, np.ndarray]:
+        """Labels (n,) int32 and distances (n,) float64; of other rows than those searched for, anything."""
+        fresh, self.geometry = geometry is not self.geometry, geometry
+        if fresh:
+            self.moved[:] = True
+        moved = np.flatnonzero(self.moved)
+        fill_table(self.problem, clusters, moved, moved, self.table)
+        shape = table_shape(max(moved.size, 5), self.problem.corpus.n_features, self.table.dtype)
+        if (
+            fresh
+            or not self.second.size
+            or shape[0] * shape[2] > WORTHWHILE * self.table.shape[0] * self.table.shape[2]
+        ):
+            self._search_all(geometry, clusters)
+        else:
+            self._search_moved(geometry, clusters, moved, shape)
+        self.moved[:] = False
+        return self.labels.copy(), self.nearest.copy()
+
+    def _search_all(self, geometry: Geometry, clusters: ClusterTerms) -> None:
+        self._run(
+            lambda first, last: assign_rows(
+                self.problem.corpus, geometry.rows, self.table, clusters.offset, clusters.cross, self.rows,
+                first, last, self.labels, self.nearest, self.second,
+            ),
+            self.problem.n_clusters,
+        )  # fmt: skip
+
+    def _search_moved(
+        self, geometry: Geometry, clusters: ClusterTerms, moved: np.ndarray, shape: tuple[int, int, int]
+    ) -> None:
+        compact = np.zeros(shape, self.table.dtype)
+        lane = np.full(self.problem.n_clusters, -1)
+        lane[moved] = np.arange(moved.size)
+        fill_table(self.problem, clusters, moved, lane[moved], compact)
+        self._run(
+            lambda first, last: reassign_rows(
+                self.problem.corpus, geometry.rows, self.table, compact, moved, lane, clusters.offset,
+                clusters.cross, self.rows, first, last, self.labels, self.nearest, self.second,
+            ),
+            moved.size,
+        )  # fmt: skip
+
+    def _run(self, task, width: int) -> None:
+        work = (self.problem.corpus.indices.size + self.rows.size) * float(width)
+        if self.bounds.size > 1:
+            pool.run_chunks(task, self.bounds, self.problem.n_threads, work)
