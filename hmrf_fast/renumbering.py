@@ -9,8 +9,8 @@ from hmrf_fast.geometry import Problem
 from hmrf_fast.kernels.sums import feature_chunks
 from hmrf_fast.kernels.types import Corpus
 
-# Below these the table is read fast enough anyway, and sorting the rows (about 40 ns per non-zero) costs more than a run
-# gains. The rule knows the data and K only: the order of a row's non-zeros decides the last bits of its distances.
+# Below these the table is read fast enough anyway, and sorting the rows (about 40 ns per non-zero) costs more than a
+# run gains. The rule knows the data and K only: the order of a row's non-zeros decides the last bits of its distances.
 FEWEST_CLUSTERS = 40
 SMALLEST_TABLE = 1 << 20  # numbers
 DENSEST = 0.1

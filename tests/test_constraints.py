@@ -8,6 +8,8 @@ import pickle
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from hypothesis import given
+from hypothesis import strategies as st
 
 from hmrf_fast.constraints import Constraints
 from hmrf_fast.errors import ConstraintError, HMRFError
@@ -262,3 +264,43 @@ class TestImmutable:
         assert repr(constraints) == (
             "Constraints(1 must-link, 2 cannot-links, 2 labelled rows, 2 must-link groups, 1 cannot-link group)"
         )
+
+
+class TestFurtherPairsAndParts:
+    known = Constraints(
+        [(0, 1), (4, 2)], [(1, 3)], must_link_weight=[2.0, 0.5], partial_labels=[7, -1, 3, -1, 9],
+        cannot_link_groups=["a", None, "a", "b", "b"],
+    )  # fmt: skip
+
+    def test_pairs_join_and_the_larger_weight_counts(self):
+        more = self.known.with_pairs([(1, 0), (3, 4)], [(0, 4)], 1.0)
+        assert more.must_link.tolist() == [[0, 1], [2, 4], [3, 4]] and more.must_link_weight.tolist() == [2.0, 0.5, 1.0]
+        assert more.cannot_link.tolist() == [[0, 4], [1, 3]]
+        assert self.known.must_link.tolist() == [[0, 1], [2, 4]]  # the old object is as it was
+        np.testing.assert_array_equal(more.codes, self.known.codes)
+        with pytest.raises(ConstraintError, match="must_link pair 1 joins row 2 with itself"):
+            self.known.with_pairs([(0, 1), (2, 2)])
+        with pytest.raises(ConstraintError, match="names row 9, but there are 5 rows"):
+            self.known.with_pairs(cannot_link=[(0, 9)]).check_rows(5)
+
+    def test_a_part_speaks_of_its_rows_only(self):
+        part = self.known.restricted([2, 3, 4])
+        assert part.must_link.tolist() == [[0, 2]] and part.must_link_weight.tolist() == [0.5]
+        assert part.cannot_link.tolist() == [] and part.n_rows == 3
+        assert part.classes.tolist() == [3, 9] and part.codes.tolist() == [0, -1, 1]
+        assert part.cannot_link_groups.codes.tolist() == [0, 1, 1] and part.cannot_link_groups.ids.tolist() == [
+            "a",
+            "b",
+        ]
+        assert self.known.restricted([1, 3]).classes.size == 0
+        assert self.known.restricted([]).is_empty
+
+    @given(
+        st.lists(st.tuples(st.integers(0, 9), st.integers(0, 9)).filter(lambda p: p[0] != p[1])),
+        st.sets(st.integers(0, 9)),
+    )
+    def test_the_pairs_of_a_part_are_those_inside_it(self, pairs, rows):
+        rows = sorted(rows)
+        part = Constraints(pairs).restricted(rows)
+        inside = {tuple(sorted(pair)) for pair in pairs if set(pair) <= set(rows)}
+        assert {(rows[i], rows[j]) for i, j in part.must_link} == inside
