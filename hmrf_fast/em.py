@@ -14,7 +14,6 @@ from hmrf_fast.kernels.rng import mix
 from hmrf_fast.kernels.types import ClusterTerms
 from hmrf_fast.m_step import SumTable, center_clusters, statistics, sum_rows, table_products, update_sums
 from hmrf_fast.relocation import refill
-from hmrf_fast.renumbering import renumbered
 from hmrf_fast.weight_step import Prior, learn, prior_cost
 
 QUIET_ITERATIONS = 3  # with moving weights, labels must rest this long before the fit counts as converged
@@ -69,19 +68,6 @@ class EMResult(NamedTuple):
 
 def run(problem: Problem, start: Start, options: Options, seed: int, geometry: Geometry | None = None) -> EMResult:
     """Iterate until labels and J rest, or ``max_iter``; labels, centroids and J agree at the end."""
-    found = renumbered(problem) if geometry is None else None
-    if found is None:
-        return _run(problem, start, options, seed, geometry)
-    inner, order = found
-    centers, weights = start.centers[:, order], start.weights
-    start = start._replace(centers=centers, weights=None if weights is None else weights[order])
-    result = _run(inner, start, options, seed, None)
-    place = np.empty_like(order)
-    place[order] = np.arange(order.size)
-    return result._replace(centers=np.take(result.centers, place, axis=1), weights=result.weights[place])
-
-
-def _run(problem: Problem, start: Start, options: Options, seed: int, geometry: Geometry | None) -> EMResult:
     if geometry is None:
         geometry = measure(problem, np.ones(problem.corpus.n_features) if start.weights is None else start.weights)
     return _Loop(problem, options, seed, geometry).run(start)

@@ -68,6 +68,8 @@ class _ForgivingCache(FunctionCache):
         try:
             self.flush()
             super().save_overload(sig, data)
+        except RuntimeError:  # Ctrl-C during the compilation has left nothing to save
+            return
         except Exception as error:
             _warn_once(error)
 

@@ -15,8 +15,8 @@
 # # Ask the right questions
 #
 # Knowledge about pairs costs somebody's time. An active learner chooses the pairs that teach most; this notebook draws
-# learning curves as in the figures of Basu, Banerjee and Mooney (SDM 2004): agreement with the true classes by the number
-# of questions, active against random.
+# learning curves as in the figures of Basu, Banerjee and Mooney (SDM 2004): agreement with the true classes by the
+# number of questions, active against random.
 
 # %%
 import os
@@ -41,8 +41,8 @@ print(news.data.shape, ", ".join(news.target_names))
 # ## One session
 #
 # The learner asks about rows of one half only, so that the other half can be scored. `LabelOracle` stands for a person
-# who knows the classes. Every answer is in `pairs_` and `answers_`; what follows from them - rows that belong together, and
-# sets that differ - is in `constraints_`.
+# who knows the classes. Every answer is in `pairs_` and `answers_`; what follows from them - rows that belong
+# together, and sets that differ - is in `constraints_`.
 
 # %%
 training, test = split_halves(news.target, random_state=0)
@@ -54,9 +54,9 @@ print("neighbourhoods of", [len(rows) for rows in queries.neighborhoods_], "rows
 # %% [markdown]
 # ## Curves
 #
-# Three ways to spend the questions: random pairs; *Explore* and *Consolidate*, which find one neighbourhood per cluster and
-# let them grow; and *super-instances*, which ask about the rows that speak for most others. Their `sample_weight_` lets
-# the rows that were placed count double.
+# Three ways to spend the questions: random pairs; *Explore* and *Consolidate*, which find one neighbourhood per
+# cluster and let them grow; and *super-instances*, which ask about the rows that speak for most others. Their
+# `sample_weight_` lets the rows that were placed count double.
 
 
 # %%
@@ -107,8 +107,8 @@ axes[0].set(ylabel="NMI on the test half")
 _ = axes[0].legend()
 
 # %% [markdown]
-# The same with `PCKMeans` from its own start, the algorithm of the paper. Without constraints it knows nothing about where
-# to begin, so questions matter even more.
+# The same with `PCKMeans` from its own start, the algorithm of the paper. Without constraints it knows nothing about
+# where to begin, so questions matter even more.
 
 
 # %%
@@ -126,8 +126,8 @@ _ = axis.legend()
 # %% [markdown]
 # ## People stop, and come back
 #
-# A session file keeps every answer as soon as it is given. Here somebody answers ten questions and quits; the next day the
-# session goes on, and no question is put twice.
+# A session file keeps every answer as soon as it is given. Here somebody answers ten questions and quits; the next
+# day the session goes on, and no question is put twice.
 
 # %%
 answer = LabelOracle(news.target)

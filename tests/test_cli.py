@@ -8,6 +8,7 @@ import re
 import signal
 import subprocess
 import sys
+import textwrap
 import time
 from pathlib import Path
 
@@ -245,3 +246,33 @@ def test_interrupt():
     _, told = process.communicate(timeout=60)
     assert process.returncode == 130
     assert told.strip().splitlines()[-1] == "Interrupted."
+
+
+def test_warmup_leaves_nothing_to_compile(tmp_path):
+    environment = {**os.environ, "NUMBA_CACHE_DIR": str(tmp_path / "cache")}
+    warmed = subprocess.run(
+        [*COMMAND, "warmup", "--metric", "cosine"], capture_output=True, text=True, env=environment, timeout=600
+    )
+    assert warmed.returncode == 0 and "cosine: ready" in warmed.stdout, warmed.stderr
+    fits = """
+        from numba.core import event
+        import numpy as np
+        from hmrf_fast import HMRFKMeans
+        compiled = []
+        class Listener(event.Listener):
+            def on_start(self, one): pass
+            def on_end(self, one): compiled.append(one.data["dispatcher"].py_func.__name__)
+        with event.install_listener("numba:compile", Listener()):
+            for dtype in ("f4", "f8"):
+                X = np.random.default_rng(0).random((60, 30)).astype(dtype)
+                HMRFKMeans(4, random_state=0).fit(X, must_link=[(0, 1)], cannot_link=[(1, 2)]).predict(X)
+        print(len(compiled), compiled)
+    """
+    done = subprocess.run(
+        [sys.executable, "-P", "-c", textwrap.dedent(fits)],
+        capture_output=True,
+        text=True,
+        env=environment,
+        timeout=300,
+    )
+    assert done.returncode == 0 and done.stdout.startswith("0 "), done.stdout + done.stderr

@@ -19,13 +19,13 @@ LAYERS = (
     {"errors"},
     {"groups", "pairs", "label_priors"},
     {"geometry", "feasibility"},
-    {"e_step", "m_step", "weight_step", "relocation", "pruning", "renumbering"},
+    {"e_step", "m_step", "weight_step", "relocation", "pruning"},
     {"constraints", "components", "contradictions", "neighborhoods", "violations", "report"},
     {"penalties", "closure", "enumeration", "implicit"},
     {"inputs", "seeds", "neighborhood_seeds", "seeding", "low_rank", "start", "em", "rows"},
     {"settings", "assembly", "prediction", "editing", "base"},
     {"hmrf_kmeans", "pckmeans", "seeded", "copkmeans", "spherical", "active", "storage"},
-    {"datasets", "scores", "protocol", "plotting", "ablations"},
+    {"datasets", "scores", "protocol", "plotting", "ablations", "compiling"},
     {"app"},
 )
 # Data without code, and the package itself, whose public names are loaded lazily.

@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 import hmrf_fast
-from hmrf_fast.app import demo, fit
+from hmrf_fast.app import demo, fit, warmup
 
 __all__ = ["app"]
 
@@ -45,3 +45,4 @@ def _options(
 
 app.command("demo", help=demo.HELP)(demo.demo)
 app.command("fit", help=fit.HELP)(fit.fit)
+app.command("warmup", help=warmup.HELP)(warmup.warmup)
