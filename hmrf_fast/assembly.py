@@ -13,7 +13,7 @@ from hmrf_fast.geometry import Problem, build_problem
 from hmrf_fast.kernels.metrics import METRICS
 from hmrf_fast.label_priors import class_probabilities, fixed_labels
 from hmrf_fast.neighborhoods import Resolved, resolve
-from hmrf_fast.penalties import plan
+from hmrf_fast.penalties import empty_graph, plan
 from hmrf_fast.seeds import Seeds, probable_seeds, seeds_of
 from hmrf_fast.settings import Known, Settings
 
@@ -43,7 +43,10 @@ def assemble(
         raise InputError(f"partial_labels has {len(known.shares)} rows of probabilities, X has {n_rows} rows")
     resolved = resolve(known.priced, n_rows, infer=settings.infer)
     entropic = metric.entropic and settings.penalty != "potts"
-    graph = plan(resolved, enumerate_all=entropic, n_clusters=n_clusters)
+    if known.priced.is_empty:
+        graph = empty_graph()
+    else:
+        graph = plan(resolved, enumerate_all=entropic, n_clusters=n_clusters)
     problem = build_problem(
         inputs.as_corpus(matrix), metric, weight, graph, n_clusters, potts=settings.penalty == "potts",
         n_threads=n_threads,
