@@ -111,7 +111,8 @@ class SuperInstances(ActiveLearner):
         rng = np.random.default_rng(board.seed)
         self._coordinates = coordinates(board.space, board.n_clusters, rng)
         known = sorted(board.knowledge.sets(), key=lambda rows: (-len(rows), min(rows)))
-        yield from side_by_side(place(board, min(rows), rng) for rows in known)
+        askable = filter(None, ([row for row in rows if board.may_ask(row)] for rows in known))
+        yield from side_by_side(place(board, min(rows), rng) for rows in askable)
         done = [row for rows in known for row in rows]
         order = by_coverage(self._coordinates, board.rows, done, is_directional(board.space), rng)
         while wave := list(islice(order, board.batch_size if board.founders else 1)):
