@@ -87,7 +87,7 @@ class Clusterer(Editable, CentroidModel):
                 f"{wanted[0]} and X has {wanted[1]} features; set warm_start=False to fit anew"
             )
         start = Start(self.cluster_centers_, self.labels_ if self.labels_.size == matrix.shape[0] else None)
-        if self._metric == settings.metric:
+        if self._fitted.metric == settings.metric:
             start = start._replace(weights=self.feature_weights_, alpha=self.smoothing_)
         return start
 
@@ -113,7 +113,7 @@ class Clusterer(Editable, CentroidModel):
         self.cluster_centers_ = result.centers
         self.feature_weights_ = result.weights
         self.smoothing_ = result.alpha
-        self._metric, self._scale = settings.metric, settings.scale  # what was fitted, whatever set_params says later
+        self._fitted = settings._replace(init=None)  # whatever set_params says later
         self.inertia_ = settings.scale * result.inertia
         self.objective_ = settings.scale * result.objective
         self.objective_history_ = settings.scale * np.array(result.history)

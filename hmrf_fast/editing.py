@@ -22,7 +22,7 @@ from hmrf_fast.errors import ConstraintError, HMRFWarning, InputError
 from hmrf_fast.label_priors import LabelPriors
 from hmrf_fast.neighborhoods import Resolved, hard_nodes, resolve
 from hmrf_fast.report import build_report
-from hmrf_fast.settings import Known, finish_options, priced
+from hmrf_fast.settings import Known, Settings, finish_options, priced
 from hmrf_fast.violations import violations
 
 
@@ -43,7 +43,7 @@ class Edit(NamedTuple):
 
 
 class Training(NamedTuple):
-    """What a fit was given. Held by reference, and never pickled or copied with the model."""
+    """What a fit was given. The rows are held by reference, and never pickled or copied with the model."""
 
     X: Any
     sample_weight: Any
@@ -57,6 +57,9 @@ class Editable(BaseEstimator):
     cluster_centers_: np.ndarray
     merged_into_: np.ndarray
     edits_: tuple[Edit, ...]
+    _training: Training
+    _fitted: Settings
+    _n_features_out: int
 
     def move(self, row, cluster, *, X=None):
         """Put a row into a cluster, together with the rows that hard must-links tie to it.
@@ -83,7 +86,7 @@ class Editable(BaseEstimator):
         matrix = self._rows(X)
         inputs.check_number("row", row, numbers.Integral, 0, len(self.labels_) - 1)
         row, cluster, source = int(row), self._cluster(cluster), int(self.labels_[row])
-        nodes = hard_nodes(resolve(priced(self._settings(), self._given), len(self.labels_)))
+        nodes = hard_nodes(resolve(priced(self._fitted, self._given), len(self.labels_)))
         group = np.array([row]) if nodes[row] < 0 else np.flatnonzero(nodes == nodes[row])
         if cluster != source and np.count_nonzero(self.labels_ == source) == group.size:
             raise InputError(f"moving row {row} would leave nothing of cluster {source}: merge {source} and {cluster}")
@@ -170,7 +173,7 @@ class Editable(BaseEstimator):
         """The part of each of the rows, and the representative row of each part."""
         within = clone(self).set_params(n_clusters=n_parts, init="k-means++", warm_start=False, callback=None)
         known = self._given.restricted(rows)
-        weight = self._training.sample_weight if self._training else None
+        weight = self._training.sample_weight
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", HMRFWarning)  # what is worth saying was said by the fit of all rows
             within._fit(matrix[rows], None, None, None, known, None if weight is None else np.asarray(weight)[rows])
@@ -180,7 +183,7 @@ class Editable(BaseEstimator):
                 f"the {rows.size} rows of cluster {self.labels_[rows[0]]} fall into {np.count_nonzero(sizes)} parts at "
                 f"most, not {n_parts}: they are alike or tied together"
             )
-        if self._settings().fixed_labels and known.codes is not None and known.classes.size:
+        if self._fitted.fixed_labels and known.codes is not None and known.classes.size:
             sizes[within.labels_[np.argmax(known.codes >= 0)]] = rows.size + 1  # known rows keep their cluster
         order = np.argsort(-sizes, kind="stable")
         distances, friends = within.transform(matrix[rows]), []
@@ -192,7 +195,14 @@ class Editable(BaseEstimator):
     def _rows(self, X):
         """The checked rows of the fit."""
         check_is_fitted(self)
-        if X is None and self._training is None:
+        now = self._settings()
+        for name in ("metric", "penalty", "infer", "must_link_weight", "cannot_link_weight", "soft_labels"):
+            if getattr(now, name) != getattr(self._fitted, name):
+                raise InputError(
+                    f"parameters were changed since the fit ({name} {getattr(self._fitted, name)!r} to "
+                    f"{getattr(now, name)!r}): fit again before correcting"
+                )
+        if X is None and self._training.X is None:
             raise InputError("this model was unpickled or copied and its rows stayed behind: pass them as X")
         matrix = inputs.check_matrix(self, self._training.X if X is None else X, reset=False, dtype=self.dtype)
         if matrix.shape[0] != len(self.labels_):
@@ -217,11 +227,10 @@ class Editable(BaseEstimator):
             [pair for one in edits for pair in one.cannot_link],
             np.inf,
         )
-        settings, n_clusters = self._settings(), merged_into.size
+        settings, n_clusters = self._fitted, merged_into.size
         _refuse_broken(resolve(priced(settings, self._given), labels.size), labels)
-        weight, shares = (self._training.sample_weight, self._training.shares) if self._training else (None, None)
-        known = Known(constraints, priced(settings, constraints), shares)
-        task = self._assemble(settings, matrix, known, weight, n_clusters, merged_into)
+        known = Known(constraints, priced(settings, constraints), self._training.shares)
+        task = self._assemble(settings, matrix, known, self._training.sample_weight, n_clusters, merged_into)
         _refuse_moved(task.problem.priors, labels)
         centers = np.zeros((n_clusters, self.cluster_centers_.shape[1]))
         centers[: len(self.cluster_centers_)] = self.cluster_centers_
@@ -231,13 +240,14 @@ class Editable(BaseEstimator):
         self.inertia_, self.objective_ = settings.scale * result.inertia, settings.scale * result.objective
         self.constraints_, self.edits_ = constraints, edits
         self.constraint_report_ = build_report(task.resolved, labels)
-        self.n_clusters = self._n_features_out = n_clusters
+        if n_clusters > self._n_features_out:
+            self.n_clusters = self._n_features_out = n_clusters
         return self
 
     def __getstate__(self):
         state = dict(super().__getstate__())
         if "_training" in state:
-            state["_training"] = None
+            state["_training"] = state["_training"]._replace(X=None)
         return state
 
 

@@ -45,7 +45,7 @@ class CentroidModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMi
         distances : ndarray of shape (n, K), float64
         """
         problem, geometry, clusters, table = self._query(X)
-        return self._scale * distances_of(problem, geometry, clusters, table, np.arange(problem.n_rows))
+        return self._fitted.scale * distances_of(problem, geometry, clusters, table, np.arange(problem.n_rows))
 
     def score(self, X, y=None, sample_weight=None):
         """Minus the summed distance of the rows to their nearest centroid; higher is better.
@@ -63,13 +63,13 @@ class CentroidModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMi
         query = self._query(X)
         nearest = nearest_centroids(*query)[1]
         weight = np.ones(nearest.size) if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
-        return -self._scale * float(weight @ nearest)
+        return -self._fitted.scale * float(weight @ nearest)
 
     def _query(self, X):
         """Problem, geometry, centroid terms and table for new rows."""
         check_is_fitted(self)
         matrix = inputs.check_matrix(self, X, reset=False, dtype=self.dtype)
-        metric = METRICS[self._metric]
+        metric = METRICS[self._fitted.metric]
         if metric.entropic:
             inputs.refuse_negative(matrix, metric.name, type(self).__name__)
         n_rows, n_clusters = matrix.shape[0], self.cluster_centers_.shape[0]

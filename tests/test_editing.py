@@ -247,3 +247,31 @@ def test_any_sequence_leaves_a_state_that_agrees_with_itself(steps):
         assert model.n_clusters == len(model.cluster_centers_) and np.isfinite(model.cluster_centers_).all()
         assert model.constraint_report_.n_must_link_violated == model.constraint_report_.n_cannot_link_violated == 0
         assert model.inertia_ == pytest.approx(model.transform(X)[np.arange(40), labels].sum())
+
+
+def test_weights_and_probabilities_travel_with_a_pickled_model():
+    X, weight = blobs(2, 6), np.r_[np.full(6, 50.0), np.ones(6)]
+    shares = np.zeros((12, 2))
+    shares[0], shares[3], shares[11] = [1, 0], [0.7, 0.3], [0, 1]
+    for known in ({}, {"partial_labels": shares}):
+        model = ConstrainedKMeans(2, random_state=0).fit(X, sample_weight=weight, **known)
+        other = pickle.loads(pickle.dumps(model))
+        row, target = 4, int(1 - model.labels_[4])
+        model.move(row, target)
+        other.move(row, target, X=X)
+        np.testing.assert_array_equal(other.cluster_centers_, model.cluster_centers_)
+        assert other.objective_ == model.objective_
+    with pytest.raises(ConstraintError, match="row 0 is known to be of class 0"):
+        other.move(0, 1, X=X)
+
+
+def test_parameters_changed_since_the_fit_stop_a_correction():
+    model = PCKMeans(4, random_state=0).fit(blobs(), must_link=[(0, 1)])
+    before = state(model)
+    with pytest.raises(InputError, match=r"metric .* fit again before correcting"):
+        model.set_params(metric="cosine").move(0, 1)
+    with pytest.raises(InputError, match="must_link_weight"):
+        model.set_params(metric="sqeuclidean", w=np.inf).merge(0, 1)
+    model.set_params(w=1.0)
+    assert_unchanged(model, before)
+    assert model.set_params(n_clusters=7).merge(0, 1).n_clusters == 7  # for the next fit, and nobody else's business
