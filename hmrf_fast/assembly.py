@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from hmrf_fast import inputs
-from hmrf_fast.errors import ContradictionWarning, EmptyRowsWarning, InputError
+from hmrf_fast.errors import ContradictionWarning, EmptyRowsWarning, InfeasibleError, InputError
 from hmrf_fast.geometry import Problem, build_problem
 from hmrf_fast.kernels.metrics import METRICS
 from hmrf_fast.label_priors import class_probabilities, fixed_labels
@@ -62,16 +62,44 @@ def _with_labels(task: Task, settings: Settings, known: Known) -> Task:
     if known.shares is not None:
         task = task._replace(seeds=probable_seeds(problem, known.shares))
         if settings.fixed_labels:
-            priors = class_probabilities(
-                known.shares, problem.sample_weight, settings.soft_labels or 0.0, problem.n_clusters
-            )
+            shares = _share_merged(known.shares, problem.merged)
+            priors = class_probabilities(shares, problem.sample_weight, settings.soft_labels or 0.0, problem.n_clusters)
             return task._replace(problem=problem._replace(priors=priors))
     elif settings.fixed_labels and labels is not None and labels.ids.size:
+        _refuse_loose_labels(task.resolved, problem.merged)
         codes = labels.codes
         if problem.merged.size:
             codes = np.where(codes >= 0, problem.merged[codes], -1)
         return task._replace(problem=problem._replace(priors=fixed_labels(codes, problem.n_clusters)))
     return task
+
+
+def _share_merged(shares: np.ndarray, merged: np.ndarray) -> np.ndarray:
+    """A class whose cluster was merged into another adds its probability to that one."""
+    if not merged.size:
+        return shares
+    added = np.zeros((len(shares), merged.size))
+    for code in range(shares.shape[1]):
+        added[:, merged[code]] += shares[:, code]
+    return added
+
+
+def _refuse_loose_labels(resolved: Resolved, merged: np.ndarray) -> None:
+    """Labels that are kept tie the rows of a class together and hold classes apart."""
+    if not np.isinf([resolved.must_link_group_weight, resolved.cannot_link_group_weight]).all():
+        raise InputError(
+            "weight 0 switches labels off, but here they are kept: leave both weights of the "
+            "constraints positive, or use SeededKMeans"
+        )
+    homes = merged[: resolved.class_component.size]
+    _, first, count = np.unique(homes, return_index=True, return_counts=True)
+    if np.any(count > 1):
+        home = homes[first[np.argmax(count > 1)]]
+        codes = np.flatnonzero(homes == home)[:2]
+        names = [resolved.labels.name(int(code)) for code in codes]  # type: ignore[union-attr]
+        raise InfeasibleError(
+            f"classes {names[0]} and {names[1]} are kept apart, but both are cluster {home} since merging"
+        )
 
 
 def warn_of(task: Task) -> None:

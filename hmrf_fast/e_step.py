@@ -140,8 +140,8 @@ def start_labels(problem: Problem, costs: np.ndarray, previous, seed: np.uint64)
             return nodes
     nodes = np.full(costs.shape[0], -1, np.int32)
     if graph.hard_node.size:
-        place(graph, costs, nodes, seed)
-        nodes = _renamed(nodes, fixed, kept, costs.shape[1])
+        place(graph, np.ascontiguousarray(costs[:, problem.live]), nodes, seed)
+        nodes = _renamed(np.where(nodes >= 0, problem.live[nodes], nodes).astype(np.int32), fixed, kept, problem.live)
     return nodes
 
 
@@ -152,17 +152,20 @@ def _fixed_nodes(problem: Problem) -> tuple[np.ndarray, np.ndarray]:
     return graph.node_of_row[own], priors.fixed[priors.fixed >= 0][theirs]
 
 
-def _renamed(nodes: np.ndarray, fixed: np.ndarray, kept: np.ndarray, n_clusters: int) -> np.ndarray:
+def _renamed(nodes: np.ndarray, fixed: np.ndarray, kept: np.ndarray, live: np.ndarray) -> np.ndarray:
     """Placement cares for differences of labels, not for names: exchange names so that fixed nodes have their own.
 
     The rows of one class are one node, and the nodes of two classes are linked, so there always is such an exchange.
     """
     if np.array_equal(nodes[fixed], kept):
         return nodes
-    name = np.full(n_clusters, -1, np.int32)
-    name[nodes[fixed]] = kept
-    name[name < 0] = np.setdiff1d(np.arange(n_clusters), kept)
-    return np.where(nodes >= 0, name[nodes], nodes).astype(np.int32)
+    placed = nodes[fixed] >= 0  # the others have no hard cannot-link: they simply get their names
+    name = np.full(live[-1] + 1, -1, np.int32)
+    name[nodes[fixed[placed]]] = kept[placed]
+    name[np.setdiff1d(live, nodes[fixed[placed]])] = np.setdiff1d(live, kept[placed])
+    nodes = np.where(nodes >= 0, name[nodes], nodes).astype(np.int32)
+    nodes[fixed] = kept
+    return nodes
 
 
 def _feasible(graph, nodes: np.ndarray) -> bool:
@@ -196,8 +199,7 @@ def settle(problem: Problem, geometry: Geometry, costs: np.ndarray, nodes: np.nd
             moves += exchanges(costs, links, soft, prices, nodes, movable, round_seed, LONGEST_CHAIN)
         if moves == 0:
             break
-    merged = problem.merged
-    if np.any(nodes < 0) or (merged.size and np.any(merged[nodes] != nodes)):
+    if np.any(nodes < 0):
         raise InfeasibleError("a constrained row found no label that its hard cannot-links allow")
 
 

@@ -45,6 +45,12 @@ class Problem(NamedTuple):
         return self.sample_weight.size
 
     @property
+    def live(self) -> np.ndarray:
+        """Ids of the clusters that were not merged into others."""
+        every = np.arange(self.n_clusters)
+        return every[self.merged == every] if self.merged.size else every
+
+    @property
     def order(self) -> np.ndarray:
         """(n,) the rows in an order that follows from their content, not from their place: draws along it give the same
         starts for permuted rows, and for repeated rows as for weighted ones."""

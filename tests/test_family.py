@@ -353,3 +353,30 @@ def test_a_warm_start_keeps_what_was_learned():
     assert np.corrcoef(weights, model.feature_weights_)[0, 1] > 0.9
     model = HMRFKMeans(3, metric="i_divergence", n_init=2, random_state=0, warm_start=True).fit(X)
     assert model.fit(X).smoothing_ == model.smoothing_ <= 1e-3
+
+
+def test_labels_that_are_kept_cannot_be_switched_off_or_merged_away():
+    X = np.arange(8.0)[:, None]
+    labels = [0, 1] + [-1] * 6
+    with pytest.raises(InputError, match="weight 0 switches labels off"):
+        ConstrainedKMeans(3).fit(X, constraints=Constraints([(3, 4)], partial_labels=labels, must_link_weight=0.0))
+    model = ConstrainedKMeans(4, random_state=0, warm_start=True).fit(X, partial_labels=labels).merge(1, 2)
+    with pytest.raises(InfeasibleError, match="classes 1 and 2 are kept apart, but both are cluster 1 since merging"):
+        model.fit(X, partial_labels=[0, 1, 2] + [-1] * 5)
+
+
+def test_probabilities_of_merged_classes_add_up():
+    X, shares = np.arange(8.0)[:, None], np.zeros((8, 3))
+    shares[0], shares[7] = [0.9, 0.1, 0], [0, 0, 1]
+    model = ConstrainedKMeans(3, random_state=0, warm_start=True).fit(X, partial_labels=shares).merge(0, 1)
+    shares[1] = [0, 1, 0]
+    model.fit(X, partial_labels=shares)
+    assert model.labels_[1] == 0 and model.objective_ == pytest.approx(model.inertia_)
+
+
+def test_what_merged_clusters_cannot_hold_is_proven():
+    X = np.arange(8.0)[:, None]
+    model = COPKMeans(3, random_state=0, warm_start=True).fit(X).merge(0, 1)
+    with pytest.raises(InfeasibleError, match=r"rows \[0, 1, 2\] are mutually hard cannot-linked") as error:
+        model.fit(X, cannot_link=[(0, 1), (0, 2), (1, 2)])
+    assert error.value.rows == (0, 1, 2)
