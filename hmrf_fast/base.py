@@ -191,6 +191,43 @@ class ConstrainedClusterer(Clusterer):
         return self._fit(X, must_link, cannot_link, partial_labels, constraints, sample_weight)
 
 
+class PlainClusterer(ConstrainedClusterer):
+    """The estimators that have no parameter of their own."""
+
+    def __init__(
+        self,
+        n_clusters=8,
+        *,
+        metric="sqeuclidean",
+        init="k-means++",
+        n_init=10,
+        smoothing=1.0,
+        max_iter=100,
+        tol=1e-4,
+        dtype=None,
+        copy_x=True,
+        n_threads=None,
+        warm_start=False,
+        random_state=None,
+        verbose=0,
+        callback=None,
+    ):
+        self.n_clusters = n_clusters
+        self.metric = metric
+        self.init = init
+        self.n_init = n_init
+        self.smoothing = smoothing
+        self.max_iter = max_iter
+        self.tol = tol
+        self.dtype = dtype
+        self.copy_x = copy_x
+        self.n_threads = n_threads
+        self.warm_start = warm_start
+        self.random_state = random_state
+        self.verbose = verbose
+        self.callback = callback
+
+
 def _number_by_class(result: EMResult, known: Grouping) -> EMResult:
     """Renumber clusters so that cluster c is the one that holds most rows of the c-th class."""
     n_clusters, labelled = result.centers.shape[0], known.codes >= 0

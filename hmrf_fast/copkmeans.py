@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from hmrf_fast.base import ConstrainedClusterer
+from hmrf_fast.base import PlainClusterer
 from hmrf_fast.settings import Settings, settings_of
 
 
-class COPKMeans(ConstrainedClusterer):
+class COPKMeans(PlainClusterer):
     """K-means under hard must-links and cannot-links (Wagstaff, Cardie, Rogers and Schroedl, ICML 2001).
 
     Every constraint holds in the result. The published algorithm assigns rows one by one and gives up where an
@@ -58,39 +58,6 @@ class COPKMeans(ConstrainedClusterer):
     >>> bool(labels[0] == labels[1] != labels[2])
     True
     """
-
-    def __init__(
-        self,
-        n_clusters=8,
-        *,
-        metric="sqeuclidean",
-        init="k-means++",
-        n_init=10,
-        smoothing=1.0,
-        max_iter=100,
-        tol=1e-4,
-        dtype=None,
-        copy_x=True,
-        n_threads=None,
-        warm_start=False,
-        random_state=None,
-        verbose=0,
-        callback=None,
-    ):
-        self.n_clusters = n_clusters
-        self.metric = metric
-        self.init = init
-        self.n_init = n_init
-        self.smoothing = smoothing
-        self.max_iter = max_iter
-        self.tol = tol
-        self.dtype = dtype
-        self.copy_x = copy_x
-        self.n_threads = n_threads
-        self.warm_start = warm_start
-        self.random_state = random_state
-        self.verbose = verbose
-        self.callback = callback
 
     def _settings(self) -> Settings:
         hard = float("inf")

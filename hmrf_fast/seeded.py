@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import numbers
 
-from hmrf_fast.base import ConstrainedClusterer
+from hmrf_fast.base import ConstrainedClusterer, PlainClusterer
 from hmrf_fast.inputs import LARGEST, check_number
 from hmrf_fast.settings import Settings, settings_of
 
 
-class SeededKMeans(ConstrainedClusterer):
+class SeededKMeans(PlainClusterer):
     """K-means started from rows of known class, which it may then reassign (Basu, Banerjee and Mooney, ICML 2002).
 
     The centroid of the seeds of class c starts cluster c; after that the seeds are rows like all others. Use it where
@@ -58,39 +58,6 @@ class SeededKMeans(ConstrainedClusterer):
     >>> SeededKMeans(3, random_state=0).fit(X, partial_labels=[7, -1, 3, -1, -1, -1]).labels_.tolist()
     [1, 1, 0, 0, 0, 2]
     """
-
-    def __init__(
-        self,
-        n_clusters=8,
-        *,
-        metric="sqeuclidean",
-        init="k-means++",
-        n_init=10,
-        smoothing=1.0,
-        max_iter=100,
-        tol=1e-4,
-        dtype=None,
-        copy_x=True,
-        n_threads=None,
-        warm_start=False,
-        random_state=None,
-        verbose=0,
-        callback=None,
-    ):
-        self.n_clusters = n_clusters
-        self.metric = metric
-        self.init = init
-        self.n_init = n_init
-        self.smoothing = smoothing
-        self.max_iter = max_iter
-        self.tol = tol
-        self.dtype = dtype
-        self.copy_x = copy_x
-        self.n_threads = n_threads
-        self.warm_start = warm_start
-        self.random_state = random_state
-        self.verbose = verbose
-        self.callback = callback
 
     def _settings(self) -> Settings:
         return settings_of(self, must_link_weight=0.0, cannot_link_weight=0.0, soft_labels=1.0)
