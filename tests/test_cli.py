@@ -237,9 +237,14 @@ def test_bad_options(news):
 
 @pytest.mark.skipif(sys.platform == "win32", reason="signals work differently there")
 def test_interrupt():
-    process = subprocess.Popen(
-        [*COMMAND, "demo", "--runs", "1000"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
-    )
+    # A shell that starts jobs in the background lets them ignore Ctrl-C, and children inherit that.
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        process = subprocess.Popen(
+            [*COMMAND, "demo", "--runs", "1000"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+        )
+    finally:
+        signal.signal(signal.SIGINT, before)
     process.stdout.readline()
     time.sleep(2)
     process.send_signal(signal.SIGINT)
