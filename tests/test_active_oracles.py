@@ -248,3 +248,27 @@ def test_malformed_answers(tmp_path, line, message):
     with pytest.raises(AnswerError, match=message):
         learner.fit(LINE, oracle=oracle)
     assert learner.n_queries_ == 0
+
+
+def test_texts_with_any_line_separator_come_back(tmp_path):
+    texts = [f"one\u2028two\u0085three {row}" for row in range(len(LINE))]
+    oracle, learner = FileOracle(tmp_path, texts), ExploreConsolidate(2, random_state=0)
+    learner.fit(LINE, oracle=oracle)
+    lines = oracle.questions.read_text(encoding="utf-8").split("\n")[:-1]
+    answered = [json.dumps(json.loads(line) | {"answer": "same"}, ensure_ascii=False) for line in lines]
+    oracle.answers.write_text("\n".join(answered) + "\n", encoding="utf-8")
+    learner.fit(LINE, oracle=oracle)
+    assert learner.n_queries_ == len(lines) > 0
+
+
+def test_files_that_cannot_be_read_or_written_are_named(tmp_path):
+    learner = ExploreConsolidate(2, random_state=0)
+    with pytest.raises(InputError, match=r"questions cannot be written to .*nowhere"):
+        learner.fit(LINE, oracle=FileOracle(tmp_path / "nowhere"))
+    oracle = FileOracle(tmp_path)
+    oracle.answers.write_bytes(b'{"i": 0, "j": 1, "answer": "same\xff"}\n')
+    with pytest.raises(AnswerError, match="is not UTF-8: byte 32"):
+        learner.fit(LINE, oracle=oracle)
+    oracle.answers.write_text("[" * 100_000)
+    with pytest.raises(AnswerError, match=r"line 1: .* is not a JSON object"):
+        learner.fit(LINE, oracle=oracle)

@@ -152,6 +152,12 @@ def test_foreign_files_are_refused(tmp_path):
         (content + b'{"pair":[0,9],"answer":1}\n', 'line 2: {"pair": \\[0, 9\\]'),
         (content + b'{"pair":[0,1],"answer":"same"}\n', "line 2: .* is no answer"),
         (content + b"nonsense\n", "line 2: .* is not a JSON object"),
+        (content + b"[" * 100_000 + b"\n", "line 2: .* is not a JSON object"),
+        (content + b'{"pair":[3,3],"answer":1}\n', "line 2: .* is no answer"),
+        (content + b'{"pair":[0,1],"answer":true}\n', "line 2: .* is no answer"),
+        (content + b'{"pair":[0,1],"answer":1.0}\n', "line 2: .* is no answer"),
+        (content + b'{"row":3,"among":[],"answer":-1}\n', "line 2: .* is no answer"),
+        (content + b'{"row":3,"among":[4,5],"answer":0}\n', "line 2: .* is no answer"),  # this session asks pairs
     ):
         path.write_bytes(text)
         with pytest.raises(SessionError, match=message):

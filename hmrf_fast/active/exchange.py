@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from hmrf_fast.errors import AnswerError, AwaitingAnswers
+from hmrf_fast.errors import AnswerError, AwaitingAnswers, InputError
 
 _WORDS = {
     "same": True, "true": True, "1": True, "different": False, "false": False, "0": False,
@@ -67,8 +67,11 @@ class FileOracle:
             json.dumps(self._question(*pair), ensure_ascii=False) for pair in pairs if _key(*pair) not in self._answers
         ]
         partial = self.questions.with_name(self.questions.name + ".new")
-        partial.write_text("".join(line + "\n" for line in lines), encoding="utf-8")
-        os.replace(partial, self.questions)
+        try:
+            partial.write_text("".join(line + "\n" for line in lines), encoding="utf-8", errors="replace")
+            os.replace(partial, self.questions)
+        except OSError as error:
+            raise InputError(f"questions cannot be written to {self.questions}: {error.strerror or error}") from error
 
     def __call__(self, i: int, j: int) -> bool | None:
         """The answer to a pair.
@@ -91,7 +94,12 @@ class FileOracle:
     def _read(self) -> dict[tuple[int, int], bool | None]:
         found = {}
         if self.answers.exists():
-            for number, line in enumerate(self.answers.read_text(encoding="utf-8-sig").splitlines(), start=1):
+            try:
+                text = self.answers.read_text(encoding="utf-8-sig")
+            except UnicodeDecodeError as error:
+                raise AnswerError(f"{self.answers} is not UTF-8: byte {error.start} is {error.reason}") from None
+            # Not splitlines: texts may hold other characters that end lines, which JSON does not escape.
+            for number, line in enumerate(text.split("\n"), start=1):
                 record = self._record(line, number) if line.strip() else {}
                 if "answer" in record and record["answer"] != "":
                     found[_key(record["i"], record["j"])] = self._answer(record["answer"], number)
@@ -100,7 +108,7 @@ class FileOracle:
     def _record(self, line: str, number: int) -> dict[str, Any]:
         try:
             record = json.loads(line)
-        except ValueError:
+        except (ValueError, RecursionError):
             record = None
         if not isinstance(record, dict):
             raise AnswerError(f"{self.answers}, line {number}: {line.strip()[:60]!r} is not a JSON object")

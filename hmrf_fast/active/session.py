@@ -132,11 +132,13 @@ class SessionFile:
             return
         n_rows, answer, row = self.header["n_rows"], record.get("answer"), record.get("row")
         pair, among = record.get("pair", ()), record.get("among", ())
-        if _are_rows(pair, n_rows) and len(pair) == 2 and answer in (-1, 0, 1):
+        known = answer is None or type(answer) is int
+        if _are_rows(pair, n_rows) and len(set(pair)) == len(pair) == 2 and known and answer in (-1, 0, 1):
             self.entries.append(((pair[0], pair[1]), answer))
             return
-        if isinstance(row, int) and _are_rows([row], n_rows) and _are_rows(among, n_rows):
-            if answer is None or (type(answer) is int and -1 <= answer < len(among)):
+        if isinstance(row, int) and _are_rows([row], n_rows) and _are_rows(among, n_rows) and among and known:
+            distinct = len({row, *among}) == 1 + len(among)
+            if distinct and self.header["placements"] and (answer is None or -1 <= answer < len(among)):
                 self.entries.append((Placement(row, tuple(among)), answer))
                 return
         raise SessionError(f"{where}: {json.dumps(record)[:80]} is no answer")
@@ -168,7 +170,7 @@ def _line(record: dict[str, Any]) -> bytes:
 def _parse(line: bytes, where: str) -> dict[str, Any]:
     try:
         record = json.loads(line)
-    except ValueError:
+    except (ValueError, RecursionError):
         record = None
     if not isinstance(record, dict):
         raise SessionError(f"{where}: {line[:60]!r} is not a JSON object")
