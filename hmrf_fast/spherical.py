@@ -11,7 +11,7 @@ class SphericalKMeans(Clusterer):
 
     Rows count by direction only; centroids are sums of unit rows, scaled to length 1. Nothing is made dense. Use it in
     place of ``sklearn.cluster.KMeans`` on tf-idf text or other sparse rows; where some pairs or labels are known, use
-    `HMRFKMeans`, which is the same without them.
+    `HMRFKMeans`, which minimises the same without them, by default from a stronger and slower start.
 
     Parameters
     ----------
