@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from hmrf_fast.active.session import parse_object
 from hmrf_fast.errors import AnswerError, AwaitingAnswers, InputError
 
 _WORDS = {
@@ -106,12 +107,7 @@ class FileOracle:
         return found
 
     def _record(self, line: str, number: int) -> dict[str, Any]:
-        try:
-            record = json.loads(line)
-        except (ValueError, RecursionError):
-            record = None
-        if not isinstance(record, dict):
-            raise AnswerError(f"{self.answers}, line {number}: {line.strip()[:60]!r} is not a JSON object")
+        record = parse_object(line.strip(), f"{self.answers}, line {number}", AnswerError)
         for name in ("i", "j"):
             if type(record.get(name)) is not int or record[name] < 0:
                 raise AnswerError(f"{self.answers}, line {number}: {name} = {record.get(name)!r} is not a row number")

@@ -99,10 +99,10 @@ class SessionFile:
         *lines, rest = content.split(b"\n")
         if not lines:
             raise SessionError(f"{self.path} is not a session file: its first line has no end")
-        self._compare(_parse(lines[0], f"{self.path}, line 1"))
+        self._compare(parse_object(lines[0], f"{self.path}, line 1", SessionError))
         torn = bool(rest)
         for number, line in enumerate(lines[1:], start=2):
-            self._take(_parse(line, f"{self.path}, line {number}"), f"{self.path}, line {number}")
+            self._take(parse_object(line, f"{self.path}, line {number}", SessionError), f"{self.path}, line {number}")
         self._size = len(content) - len(rest)
         if torn:
             warnings.warn(
@@ -167,13 +167,14 @@ def _line(record: dict[str, Any]) -> bytes:
     return json.dumps(record, separators=(",", ":")).encode("ascii") + b"\n"
 
 
-def _parse(line: bytes, where: str) -> dict[str, Any]:
+def parse_object(line: bytes | str, where: str, error: type[Exception]) -> dict[str, Any]:
+    """A line of JSON that must be an object; anything else raises ``error``, naming where it stands."""
     try:
         record = json.loads(line)
     except (ValueError, RecursionError):
         record = None
     if not isinstance(record, dict):
-        raise SessionError(f"{where}: {line[:60]!r} is not a JSON object")
+        raise error(f"{where}: {line[:60]!r} is not a JSON object")
     return record
 
 

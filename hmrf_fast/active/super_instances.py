@@ -106,8 +106,6 @@ class SuperInstances(ActiveLearner):
         self.random_state = random_state
 
     def _strategy(self, board: Board) -> Strategy:
-        if board.space is None:
-            return
         rng = np.random.default_rng(board.seed)
         self._coordinates = coordinates(board.space, board.n_clusters, rng)
         known = sorted(board.knowledge.sets(), key=lambda rows: (-len(rows), min(rows)))
