@@ -17,6 +17,7 @@ from sklearn.base import BaseEstimator, clone
 from sklearn.utils.validation import check_is_fitted
 
 from hmrf_fast import inputs
+from hmrf_fast.constraints import Constraints
 from hmrf_fast.em import Start, revise
 from hmrf_fast.errors import ConstraintError, HMRFWarning, InputError
 from hmrf_fast.label_priors import LabelPriors
@@ -172,7 +173,9 @@ class Editable(BaseEstimator):
     def _parts(self, matrix, rows: np.ndarray, n_parts: int) -> tuple[np.ndarray, list[int]]:
         """The part of each of the rows, and the representative row of each part."""
         within = clone(self).set_params(n_clusters=n_parts, init="k-means++", warm_start=False, callback=None)
-        known = self._given.restricted(rows)
+        known, shares = self._given.restricted(rows), self._training.shares
+        if shares is not None and self._fitted.fixed_labels:  # rows that are certain of a class keep it here as well
+            known = Constraints(partial_labels=np.where(shares.max(1) == 1.0, shares.argmax(1), -1)[rows])
         weight = self._training.sample_weight
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", HMRFWarning)  # what is worth saying was said by the fit of all rows

@@ -87,6 +87,8 @@ def check_shares(values: ArrayLike, n_clusters: int) -> np.ndarray:
         shares = np.array(values, dtype=np.float64)
     except (TypeError, ValueError):
         raise ConstraintError("partial_labels as probabilities must be numbers, one row per row and class") from None
+    if shares.shape[1] == 0:
+        raise ConstraintError("partial_labels as probabilities has no column: one per class is needed")
     if shares.shape[1] > n_clusters:
         raise InfeasibleError(f"partial_labels holds {shares.shape[1]} classes, more than n_clusters={n_clusters}")
     shares[np.isnan(shares).all(axis=1)] = 0.0

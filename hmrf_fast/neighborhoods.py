@@ -111,7 +111,10 @@ def check_feasible(resolved: Resolved, n_clusters: int) -> None:
     """
     n_classes = resolved.class_component.size
     if n_classes > n_clusters:
-        raise InfeasibleError(f"partial_labels holds {n_classes} classes, more than n_clusters={n_clusters}")
+        raise InfeasibleError(
+            f"partial_labels holds {n_classes} classes, more than n_clusters={n_clusters}",
+            _one_row_each(resolved.labels, n_clusters + 1),
+        )
     groups = resolved.cannot_link_groups
     if groups is None or not np.isinf(resolved.cannot_link_group_weight):
         return
@@ -120,7 +123,13 @@ def check_feasible(resolved: Resolved, n_clusters: int) -> None:
     if sizes.size and sizes.max() > n_clusters:
         code = int(np.argmax(sizes))
         needs = f"hard cannot-link group {groups.name(code)} needs {sizes[code]} clusters"
-        raise InfeasibleError(f"{needs}, more than n_clusters={n_clusters}")
+        rows = np.flatnonzero(groups.codes == code)[: n_clusters + 1].tolist()
+        raise InfeasibleError(f"{needs}, more than n_clusters={n_clusters}", rows)
+
+
+def _one_row_each(labels: Grouping | None, count: int) -> list[int]:
+    """The first row of each of the first classes."""
+    return [] if labels is None else [int(np.argmax(labels.codes == code)) for code in range(count)]
 
 
 def _class_components(labels: Grouping | None, component: np.ndarray) -> np.ndarray:

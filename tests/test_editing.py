@@ -275,3 +275,10 @@ def test_parameters_changed_since_the_fit_stop_a_correction():
     model.set_params(w=1.0)
     assert_unchanged(model, before)
     assert model.set_params(n_clusters=7).merge(0, 1).n_clusters == 7  # for the next fit, and nobody else's business
+
+
+def test_rows_that_are_certain_keep_their_cluster_when_it_is_split():
+    X, shares = np.array([[0.0], [0.1], [0.2], [0.3], [3.0], [50.0]]), np.zeros((6, 2))
+    shares[4], shares[5] = [1, 0], [0, 1]
+    model = ConstrainedKMeans(2, random_state=0).fit(X, partial_labels=shares).split(0)
+    assert model.labels_.tolist() == [2, 2, 2, 2, 0, 1]

@@ -174,6 +174,12 @@ def test_copkmeans_names_what_cannot_be_kept():
     ) as error:
         model.fit(X, cannot_link=[*clique, (0, 2), (1, 4)])
     assert error.value.rows == (2, 4, 6, 8)
+    with pytest.raises(InfeasibleError, match="group 5 needs 4 clusters, more than n_clusters=3") as error:
+        model.fit(X, constraints=Constraints(cannot_link_groups=[-1, 5, 5, -1, 5, 5] + [-1] * 4))
+    assert error.value.rows == (1, 2, 4, 5)
+    with pytest.raises(InfeasibleError, match="4 classes, more than n_clusters=3") as error:
+        model.fit(X, partial_labels=[-1, 7, 7, 8, 9, 6] + [-1] * 4)
+    assert error.value.rows == (5, 1, 3, 4)
     with pytest.raises(ContradictionError, match="0-1-2"):
         model.fit(X, must_link=[(0, 1), (1, 2)], cannot_link=[(0, 2)])
     assert not hasattr(model, "labels_")
@@ -275,6 +281,8 @@ def test_malformed_probabilities_are_refused():
         SeededKMeans(2).fit(X, partial_labels=[[1, 0], [-0.5, 1.5], [0, 0], [0, 0]])
     with pytest.raises(InfeasibleError, match="3 classes, more than n_clusters=2"):
         SeededKMeans(2).fit(X, partial_labels=np.eye(4, 3))
+    with pytest.raises(ConstraintError, match="no column"):
+        ConstrainedKMeans(2).fit(X, partial_labels=np.zeros((4, 0)))
     with pytest.raises(InputError, match="3 rows of probabilities, X has 4"):
         SeededKMeans(2).fit(X, partial_labels=np.eye(3, 2))
     with pytest.raises(InputError, match="probabilities of classes are for SeededKMeans"):
