@@ -122,7 +122,13 @@ def check_sample_weight(sample_weight, matrix: sp.csr_matrix) -> np.ndarray:
 
 def check_centers(init, n_clusters: int, n_features: int) -> np.ndarray:
     """User-given first centroids as (K, d) float64."""
-    centers = check_array(init, accept_sparse="csr", dtype=np.float64, copy=True)
+    try:
+        centers = check_array(init, accept_sparse="csr", dtype=np.float64, copy=True)
+    except (ValueError, TypeError) as error:
+        told = str(error).partition("\n")[0]
+        raise InputError(
+            f"init must be a name, an array of {n_clusters} centers or a function of one: {told}"
+        ) from None
     centers = centers.toarray() if sp.issparse(centers) else centers
     if centers.size and np.abs(centers).max() > LARGEST:
         raise InputError(f"initial centers hold {np.abs(centers).max():g}; values must lie within +-{LARGEST:g}")
@@ -138,7 +144,10 @@ def draw_seed(random_state) -> int:
     """One 64-bit seed from None, an int, a RandomState or a Generator; the kernels' own streams follow from it."""
     if isinstance(random_state, np.random.Generator):
         return int(random_state.integers(0, 2**63))
-    generator = check_random_state(random_state)
+    try:
+        generator = check_random_state(random_state)
+    except (ValueError, TypeError) as error:
+        raise InputError(f"random_state={random_state!r} is no seed: {error}") from None
     return int(generator.randint(0, 2**31 - 1, dtype=np.int64)) << 31 | int(
         generator.randint(0, 2**31 - 1, dtype=np.int64)
     )

@@ -45,7 +45,8 @@ class SeededKMeans(PlainClusterer):
     -----
     ``fit(X, partial_labels=...)`` takes one label per row (-1, NaN or None where unknown), or soft seeds: an array of
     shape (n, C) with a probability per class, rows of zeros or NaN where nothing is known. A soft seed adds to the
-    first centroid of each class in proportion. Must-links given besides form seeds as well.
+    first centroid of each class in proportion. Must-links given besides form seeds as well. Constraints weigh nothing
+    here, those of corrections by hand included: a later fit may undo these.
 
     References
     ----------

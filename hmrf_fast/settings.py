@@ -142,14 +142,25 @@ def settings_of(estimator, *, metric: str | None = None, learn_weights: bool = F
 def check_parameters(estimator) -> None:
     """Types and bounds of the parameters that all estimators share."""
     inputs.check_number("n_clusters", estimator.n_clusters, numbers.Integral, 1)
+    if estimator.n_clusters > np.iinfo(np.int32).max:
+        raise InputError(f"n_clusters must be at most {np.iinfo(np.int32).max}, got {estimator.n_clusters}")
     inputs.check_number("n_init", estimator.n_init, numbers.Integral, 1)
     inputs.check_number("max_iter", estimator.max_iter, numbers.Integral, 1)
     inputs.check_number("tol", estimator.tol, numbers.Real, 0)
     if estimator.n_threads is not None and estimator.n_threads != -1:
         inputs.check_number("n_threads", estimator.n_threads, numbers.Integral, 1)
-    if estimator.dtype is not None and np.dtype(estimator.dtype) not in (np.dtype("f4"), np.dtype("f8")):
+    if estimator.dtype is not None and not _is_float(estimator.dtype):
         raise InputError(f"dtype must be None, float32 or float64, got {estimator.dtype!r}")
+    if not isinstance(estimator.warm_start, (bool, np.bool_)):
+        raise InputError(f"warm_start must be True or False, got {estimator.warm_start!r}")
     if isinstance(estimator.init, str):
         inputs.check_choice("init", estimator.init, CHOICES)
     if estimator.callback is not None and not callable(estimator.callback):
         raise InputError(f"callback must be callable, got {estimator.callback!r}")
+
+
+def _is_float(dtype: Any) -> bool:
+    try:
+        return np.dtype(dtype) in (np.dtype("f4"), np.dtype("f8"))
+    except TypeError:
+        return False

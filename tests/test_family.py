@@ -388,3 +388,27 @@ def test_what_merged_clusters_cannot_hold_is_proven():
     with pytest.raises(InfeasibleError, match=r"rows \[0, 1, 2\] are mutually hard cannot-linked") as error:
         model.fit(X, cannot_link=[(0, 1), (0, 2), (1, 2)])
     assert error.value.rows == (0, 1, 2)
+
+
+@pytest.mark.parametrize("estimator", FAMILY)
+@pytest.mark.parametrize(
+    ("parameter", "value", "told"),
+    [
+        ("n_clusters", 10**30, "n_clusters must be at most 2147483647, got 1000"),
+        ("dtype", "x", "dtype must be None, float32 or float64, got 'x'"),
+        ("dtype", "int32", "dtype must be None, float32 or float64, got 'int32'"),
+        ("init", None, "init must be a name, an array of 2 centers"),
+        ("init", [[np.nan], [1.0]], "init must be a name, an array of 2 centers"),
+        ("init", lambda X, K, random_state: None, "init must be a name, an array of 2 centers"),
+        ("init", "random", "init must be one of"),
+        ("random_state", "a", "random_state='a' is no seed"),
+        ("random_state", -1, "random_state=-1 is no seed"),
+        ("random_state", 1.5, r"random_state=1\.5 is no seed"),
+        ("warm_start", "no", "warm_start must be True or False, got 'no'"),
+    ],
+)
+def test_bad_parameters_are_refused_by_name(estimator, parameter, value, told):
+    model = estimator(**{"n_clusters": 2, parameter: value})
+    with pytest.raises(InputError, match=told):
+        model.fit(1 + np.arange(6.0)[:, None])
+    assert not hasattr(model, "labels_")

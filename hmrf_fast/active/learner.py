@@ -6,6 +6,7 @@ A learner is parameters, documentation and ``_strategy(board)``, a generator of 
 from __future__ import annotations
 
 import numbers
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -149,6 +150,8 @@ class ActiveLearner(Published, BaseEstimator):
         """
         dialogue = self._live()
         asked = checked_pairs(pairs, dialogue.board.knowledge.n_rows)
+        if not isinstance(answers, Iterable):
+            raise AnswerError(f"answers must be one for each pair, got {answers!r}")
         answers = list(answers)
         if len(asked) != len(answers):
             raise AnswerError(f"there are {len(answers)} answers to {len(asked)} pairs")
