@@ -17,9 +17,10 @@ from active_helpers import HALVES, LINE, Placing, check_session, tasks
 from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.base import clone
+from strategies import random_states
 
 from hmrf_fast import Constraints
-from hmrf_fast.active import ExploreConsolidate, LabelOracle
+from hmrf_fast.active import ExploreConsolidate, LabelOracle, SuperInstances
 from hmrf_fast.errors import ContradictionError, ContradictionWarning, SessionError, StopAsking, TornSessionWarning
 
 
@@ -222,3 +223,18 @@ def test_a_killed_process_loses_nothing(tmp_path):
     learner = ExploreConsolidate(3, budget=None, random_state=0)
     whole = clone(learner).fit(X, oracle=LabelOracle(truth))
     same_state(learner.fit(X, oracle=LabelOracle(truth), session=path), whole)
+
+
+@given(random_states(), st.sampled_from([ExploreConsolidate, SuperInstances]), st.integers(2, 6))
+def test_a_session_in_pieces_asks_what_it_would_have_asked_at_once(rng, learner, batch_size):
+    """Also where rounds were cut by the budget, and questions left out of a round because others could entail them."""
+    X, y = rng.random((18, 2)), rng.integers(4, size=18)
+    i, j = rng.integers(18, size=(2, 5))
+    known = Constraints(np.c_[i, j][(y[i] == y[j]) & (i != j)], np.c_[i, j][y[i] != y[j]])
+    settings = {"metric": "sqeuclidean", "batch_size": batch_size, "random_state": 0}
+    told = {"oracle": LabelOracle(y), "constraints": known}
+    whole = learner(4, budget=20, **settings).fit(X, **told)
+    with tempfile.TemporaryDirectory() as folder:
+        for budget in [*sorted(rng.integers(1, 20, size=3).tolist()), 20]:
+            piece = learner(4, budget=budget, **settings).fit(X, session=Path(folder) / "session.jsonl", **told)
+    np.testing.assert_array_equal(piece.pairs_, whole.pairs_)

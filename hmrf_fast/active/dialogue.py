@@ -66,6 +66,7 @@ class Dialogue:
     def resume(self, file: SessionFile) -> None:
         """Take in the answers of a session file, and write every further one to it."""
         for question, answer in file.entries:
+            self._hand_out_again()
             self._take_in(question, answer)
         self._file = file
 
@@ -148,10 +149,17 @@ class Dialogue:
         try:
             self._begin()
             for entry in entries:
+                self._hand_out_again()
                 self._take_in(*entry, quiet=True)
         except BaseException:
             self.entries, self._broken = entries, True
             raise
+
+    def _hand_out_again(self) -> None:
+        """As when the answers were given first: a round begins when the last one is answered, and what it left out as
+        dependent comes after it."""
+        if not any(is_open(self.board.knowledge, question) for question in self._handed_out):
+            self.ask(self.board.batch_size)
 
     def _mend(self) -> None:
         """Run the strategy again after it was interrupted."""
