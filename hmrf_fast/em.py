@@ -113,14 +113,16 @@ class _Loop:
         self.clusters = self._cluster_terms()
         if start.labels is not None:
             self.labels, self.labelled = start.labels, True
-        quiet, converged, iteration = 0, False, 0
+        quiet, standing, converged, iteration, reached = 0, 0, False, 0, np.inf
         for iteration in range(1, self.options.max_iter + 1):
             before = self.history[-1] if self.history else np.inf
             changed = self.expect(iteration)
+            standing = standing + 1 if self._stands(reached) else 0
+            reached = self.history[-1]
             annealing = self.problem.metric.smoothed and self.alpha > self.options.smoothing[1]
             quiet = 0 if changed else quiet + 1
             settled = quiet >= (QUIET_ITERATIONS if self.options.learn_weights else 1) and not annealing
-            if settled and self._rests(before):
+            if (settled and self._rests(before)) or (standing >= QUIET_ITERATIONS and not annealing):
                 converged = True
                 break
             self.maximize_centers()
@@ -256,6 +258,11 @@ class _Loop:
     def _rests(self, before: float) -> bool:
         now = self.history[-1]
         return now == before or abs(before - now) <= self.options.tol * abs(now)
+
+    def _stands(self, before: float) -> bool:
+        """Whether J fell by no more than rounding. Where rows are as near to one centroid as to another, and J is a
+        difference of equals, rounding can move them to and fro for ever."""
+        return before - self.history[-1] <= 1e-13 * abs(self.geometry.base)
 
     def _notify(self, iteration: int, changed: int) -> None:
         if self.options.callback is not None:
