@@ -10,13 +10,13 @@ from hmrf_fast.geometry import Geometry, Problem
 from hmrf_fast.kernels import pool
 from hmrf_fast.kernels.closure import move_blocks, sweep_blocks
 from hmrf_fast.kernels.closure_energy import block_partners
-from hmrf_fast.kernels.distances import assign_rows, distance_block, table_shape
+from hmrf_fast.kernels.distances import assign_rows, distance_block
 from hmrf_fast.kernels.exchange import exchanges
 from hmrf_fast.kernels.icm import block_moves, sweeps, violation_cost
 from hmrf_fast.kernels.metrics import NONE
 from hmrf_fast.kernels.types import ClusterTerms, Links
 from hmrf_fast.label_priors import FORBIDDEN
-from hmrf_fast.pruning import Search, fill_table, table_type
+from hmrf_fast.pruning import Search, empty_table, fill_table, lane_terms
 
 MAX_SWEEPS = 1000
 MAX_ROUNDS = 50
@@ -27,8 +27,7 @@ HUGE = 1e200
 
 def build_table(problem: Problem, clusters: ClusterTerms) -> np.ndarray:
     """The term-major table that distance kernels read."""
-    dtype, every = table_type(problem), np.arange(problem.n_clusters)
-    table = np.zeros(table_shape(problem.n_clusters, problem.corpus.n_features, dtype), dtype)
+    every, table = np.arange(problem.n_clusters), empty_table(problem, problem.n_clusters)
     fill_table(problem, clusters, every, every, table)
     return table
 
@@ -36,13 +35,14 @@ def build_table(problem: Problem, clusters: ClusterTerms) -> np.ndarray:
 def nearest_centroids(problem: Problem, geometry: Geometry, clusters: ClusterTerms, table: np.ndarray):
     """labels (n,) int32 and distances (n,) float64 of the nearest centroid of every row; cost nnz * K."""
     labels, nearest = np.empty(problem.n_rows, np.int32), np.empty(problem.n_rows)
-    offset, cross, every = clusters.offset, clusters.cross, np.arange(problem.n_rows)
+    lanes, every = lane_terms(clusters, table, problem.metric.centred), np.arange(problem.n_rows)
     problem.over_rows(
         lambda first, last: assign_rows(
-            problem.corpus, geometry.rows, table, offset, cross, every, first, last, labels, nearest, NONE
+            problem.corpus, geometry.rows, table, *lanes, every, first, last, labels, nearest, NONE
         ),
         problem.n_clusters,
     )
+    nearest += geometry.rows.base
     return labels, nearest
 
 

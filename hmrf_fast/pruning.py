@@ -9,15 +9,43 @@ from hmrf_fast.kernels import pool
 from hmrf_fast.kernels.centroids import fill_columns
 from hmrf_fast.kernels.distances import assign_rows, table_shape
 from hmrf_fast.kernels.pruning import reassign_rows
+from hmrf_fast.kernels.rows import VECTOR_BYTES
 from hmrf_fast.kernels.types import ClusterTerms
 
+CACHE_LINE = 64  # bytes
+FULL_VECTOR = 5  # clusters from which on a table has whole vectors
+LONGEST_STRETCH = 1e30
 FEWEST_CLUSTERS = 12  # with fewer, looking at all costs about as much; up to four add up in another order, too
 WORTHWHILE = 0.7  # share of the table's width up to which the moved clusters alone are looked at first
 
 
 def table_type(problem: Problem) -> np.dtype:
-    """The precision of the data, but double for squared Euclidean, whose difference of large numbers needs it."""
-    return np.dtype(np.float64) if problem.metric.name == "sqeuclidean" else problem.corpus.values.dtype
+    """The precision of the data, but double for squared Euclidean, whose difference of large numbers needs it, and for
+    rows so short that single precision cannot tell what makes them long."""
+    needs_double = problem.metric.name == "sqeuclidean" or problem.unit.max(initial=0.0) > LONGEST_STRETCH
+    return np.dtype(np.float64) if needs_double else problem.corpus.values.dtype
+
+
+def empty_table(problem: Problem, n_clusters: int) -> np.ndarray:
+    """A table of zeros that begins where a cache line does: its rows then touch as few lines as they can."""
+    dtype = table_type(problem)
+    shape = table_shape(n_clusters, problem.corpus.n_features, dtype)
+    size = int(np.prod(shape)) * dtype.itemsize
+    memory = np.zeros(size + CACHE_LINE, np.uint8)
+    skipped = -memory.ctypes.data % CACHE_LINE
+    return memory[skipped : skipped + size].view(dtype).reshape(shape)
+
+
+def lane_terms(clusters: ClusterTerms, table: np.ndarray, centred: bool) -> tuple[np.ndarray, np.ndarray]:
+    """The offsets and cross terms of all lanes of a table, in its precision; lanes without a cluster are infinitely
+    far."""
+    n_clusters = clusters.offset.size
+    n_lanes = max(table.shape[0] * table.shape[2], VECTOR_BYTES // table.itemsize)
+    offset, cross = np.full(n_lanes, np.inf, table.dtype), np.zeros(n_lanes if centred else 0, table.dtype)
+    offset[:n_clusters] = clusters.offset
+    if centred:
+        cross[:n_clusters] = clusters.cross
+    return offset, cross
 
 
 def fill_table(problem: Problem, clusters: ClusterTerms, which: np.ndarray, lanes: np.ndarray, table) -> None:
@@ -41,14 +69,16 @@ class Search:
 
     def __init__(self, problem: Problem, rows: np.ndarray, *, prune: bool):
         self.problem, self.rows = problem, rows
-        n_clusters, n_features = problem.n_clusters, problem.corpus.n_features
-        self.table = np.zeros(table_shape(n_clusters, n_features, table_type(problem)), table_type(problem))
+        n_clusters = problem.n_clusters
+        self.table = empty_table(problem, n_clusters)
         self.moved = np.ones(n_clusters, bool)  # since the last search; whoever moves centroids sets it
         self.geometry: Geometry | None = None
         self.labels = np.zeros(problem.n_rows, np.int32)
-        self.nearest = np.zeros(problem.n_rows)
+        self.nearest = np.zeros(problem.n_rows)  # without the row's base, like ``second``
         self.second = np.zeros(problem.n_rows if prune and n_clusters >= FEWEST_CLUSTERS else 0)
-        self.bounds = np.unique(np.searchsorted(rows, problem.row_bounds))
+        bounds = problem.row_bounds
+        bounds = pool.coarser(bounds, problem.corpus.indptr[bounds], problem.n_threads, n_clusters)
+        self.bounds = np.unique(np.searchsorted(rows, bounds))
 
     def find(self, geometry: Geometry, clusters: ClusterTerms) -> tuple[np.ndarray, np.ndarray]:
         """Labels (n,) int32 and distances (n,) float64; of other rows than those searched for, anything."""
@@ -57,38 +87,39 @@ class Search:
             self.moved[:] = True
         moved = np.flatnonzero(self.moved)
         fill_table(self.problem, clusters, moved, moved, self.table)
-        shape = table_shape(max(moved.size, 5), self.problem.corpus.n_features, self.table.dtype)
+        lanes = lane_terms(clusters, self.table, self.problem.metric.centred)
+        shape = table_shape(max(moved.size, FULL_VECTOR), self.problem.corpus.n_features, self.table.dtype)
         if (
             fresh
             or not self.second.size
             or shape[0] * shape[2] > WORTHWHILE * self.table.shape[0] * self.table.shape[2]
         ):
-            self._search_all(geometry, clusters)
+            self._search_all(geometry, *lanes)
         else:
-            self._search_moved(geometry, clusters, moved, shape)
+            self._search_moved(geometry, clusters, moved, *lanes)
         self.moved[:] = False
-        return self.labels.copy(), self.nearest.copy()
+        return self.labels.copy(), self.nearest + geometry.rows.base
 
-    def _search_all(self, geometry: Geometry, clusters: ClusterTerms) -> None:
+    def _search_all(self, geometry: Geometry, offset: np.ndarray, cross: np.ndarray) -> None:
         self._run(
             lambda first, last: assign_rows(
-                self.problem.corpus, geometry.rows, self.table, clusters.offset, clusters.cross, self.rows,
+                self.problem.corpus, geometry.rows, self.table, offset, cross, self.rows,
                 first, last, self.labels, self.nearest, self.second,
             ),
             self.problem.n_clusters,
         )  # fmt: skip
 
     def _search_moved(
-        self, geometry: Geometry, clusters: ClusterTerms, moved: np.ndarray, shape: tuple[int, int, int]
+        self, geometry: Geometry, clusters: ClusterTerms, moved: np.ndarray, offset: np.ndarray, cross: np.ndarray
     ) -> None:
-        compact = np.zeros(shape, self.table.dtype)
+        compact = empty_table(self.problem, max(moved.size, FULL_VECTOR))
         lane = np.full(self.problem.n_clusters, -1)
         lane[moved] = np.arange(moved.size)
         fill_table(self.problem, clusters, moved, lane[moved], compact)
         self._run(
             lambda first, last: reassign_rows(
-                self.problem.corpus, geometry.rows, self.table, compact, moved, lane, clusters.offset,
-                clusters.cross, self.rows, first, last, self.labels, self.nearest, self.second,
+                self.problem.corpus, geometry.rows, self.table, compact, moved, lane, offset, cross,
+                self.rows, first, last, self.labels, self.nearest, self.second,
             ),
             moved.size,
         )  # fmt: skip

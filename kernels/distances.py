@@ -13,6 +13,7 @@ from __future__ import annotations
 import numpy as np
 
 from hmrf_fast.kernels._jit import inlined, kernel
+from hmrf_fast.kernels.keys import two_lowest, vector_buffer, write_keys
 from hmrf_fast.kernels.rows import padded_width, row_dots
 
 TILE_WIDTH = 64
@@ -36,60 +37,45 @@ def row_distances(sums, count, begin, base, scale, shift, offset, cross, out):
 
 
 @inlined
-def lowest(values, count):
-    """The smallest of the first ``count`` values, in four independent chains; three infinite ones must follow them."""
-    a, b, c, d = values[0], values[1], values[2], values[3]
-    for h in range(4, count, 4):
-        a = values[h] if values[h] < a else a
-        b = values[h + 1] if values[h + 1] < b else b
-        c = values[h + 2] if values[h + 2] < c else c
-        d = values[h + 3] if values[h + 3] < d else d
-    a = b if b < a else a
-    c = d if d < c else c
-    return c if c < a else a
-
-
-@inlined
-def first_equal(values, count, value):
-    """The first of ``count`` positions that holds ``value``; 0 if none does."""
-    for h in range(count):
-        if values[h] == value:
-            return h
-    return 0
+def lean_over(sums, shift, cross, begin):
+    """The rank-one terms of metrics that have them, added to the products."""
+    for h in range(sums.size):
+        sums[h] += shift * cross[begin + h]
 
 
 @kernel
 def assign_rows(corpus, terms, table, offset, cross, rows, first, last, labels, nearest, second):
     """Nearest centroid of rows[first:last]; ties go to the lowest label.
 
-    IN corpus: Corpus; terms: RowTerms; table (tiles, d, width); offset, cross (K,) float64; rows (r,) int64.
-    OUT labels (n,) int32, nearest (n,) float64: the distance found, second (n,) float64 or length 0: the distance to
-    the nearest of all other centroids. Cost: nnz of the rows * K, and no array of rows by clusters. Tiles run outside
-    rows, so each tile is read once per chunk.
+    Centroids are compared by keys: distances less the row's base, which all share, in the table's precision.
+    IN corpus: Corpus; terms: RowTerms; table (tiles, d, width); offset (lanes,) of the table's dtype, infinite in
+    lanes without a cluster, of whole vectors; cross the same or length 0; rows (r,) int64.
+    OUT labels (n,) int32, nearest (n,) float64: the lowest key, second (n,) float64 or length 0: the lowest of all
+    other centroids. Cost: nnz of the rows * K, and no array of rows by clusters. Tiles run outside rows, so each tile
+    is read once per chunk.
     """
-    width = table.shape[2]
-    sums = np.empty(width, table.dtype)
-    distances = np.empty(width + 4)
+    indptr, indices, values, scale = corpus.indptr, corpus.indices, corpus.values, terms.scale
+    real, width, keep, centred = table.dtype.type, table.shape[2], second.size > 0, cross.size > 0
+    sums, keys = vector_buffer(width, table, 0.0), vector_buffer(width, table, np.inf)
     for tile in range(table.shape[0]):
-        begin = tile * width
-        count = min(width, offset.size - begin)
-        part = table[tile]
-        distances[count:] = np.inf
+        begin, part = tile * width, table[tile]
         for position in range(first, last):
             row = rows[position]
-            row_dots(corpus.indices, corpus.values, corpus.indptr[row], corpus.indptr[row + 1], part, sums)
-            shift = terms.shift[row] if terms.shift.size > 0 else 0.0
-            row_distances(sums, count, begin, terms.base[row], terms.scale[row], shift, offset, cross, distances)
-            low = lowest(distances, count)
-            place = first_equal(distances, count, low)
+            row_dots(indices, values, indptr[row], indptr[row + 1], part, sums)
+            if centred:
+                lean_over(sums, real(terms.shift[row]), cross, begin)
+            if scale[row] == 0.0:
+                sums[:] = 0.0  # of a row that says nothing: infinities must not meet the zero
+            write_keys(sums, offset, begin, real(scale[row]), keys)
+            low, other, place = two_lowest(keys)
             before = nearest[row] if tile > 0 else np.inf
             if tile == 0 or low < before:
                 nearest[row] = low
                 labels[row] = begin + place
-            if second.size > 0:
-                distances[place] = max(low, before)
-                other = lowest(distances, count)
-                second[row] = other if tile == 0 else min(second[row], other)
+                if keep:
+                    second[row] = min(before, other)
+            elif keep:
+                second[row] = min(second[row], low)
 
 
 @kernel

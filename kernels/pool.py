@@ -15,6 +15,8 @@ import numpy as np
 
 SERIAL_WORK = 400_000  # multiply-adds below which handing chunks to threads costs more than it saves (about 1 ms)
 CHUNK_ENTRIES = 1 << 16
+LARGEST_CHUNK = 1 << 19
+LONGEST_CALL = 5e8  # multiply-adds, about 0.15 s
 
 _pools: dict[tuple[int, int], ThreadPoolExecutor] = {}
 _lock = threading.Lock()
@@ -69,6 +71,18 @@ def row_chunks(indptr: np.ndarray) -> np.ndarray:
     count = max(1, int(load[-1]) // CHUNK_ENTRIES)
     bounds = np.searchsorted(load, np.linspace(0, load[-1], count + 1)[1:-1])
     return np.unique(np.concatenate([[0], bounds, [n_rows]]))
+
+
+def coarser(bounds: np.ndarray, load: np.ndarray, n_threads: int, width: float) -> np.ndarray:
+    """Fewer of the given bounds, for tasks whose results do not depend on the grid: a call costs as much as a few
+    thousand non-zeros, and tables that outgrow the cache are read once per chunk.
+
+    ``load`` are the non-zeros up to each of the bounds, ``width`` the multiply-adds per non-zero, of which a chunk
+    holds few enough to be interrupted soon.
+    """
+    entries = min(LARGEST_CHUNK, load[-1] // (4 * n_threads), LONGEST_CALL / width)
+    kept = np.searchsorted(load, np.arange(0, load[-1], max(entries, 1)))
+    return np.unique(np.concatenate([[bounds[0]], bounds[kept], [bounds[-1]]]))
 
 
 def even_chunks(size: int, count: int) -> np.ndarray:

@@ -11,7 +11,8 @@ from __future__ import annotations
 import numpy as np
 
 from hmrf_fast.kernels._jit import kernel
-from hmrf_fast.kernels.distances import assign_rows, first_equal, lowest, row_distances
+from hmrf_fast.kernels.distances import assign_rows, lean_over
+from hmrf_fast.kernels.keys import two_lowest, vector_buffer, write_keys
 from hmrf_fast.kernels.rows import row_dots
 
 
@@ -23,44 +24,44 @@ def reassign_rows(
 
     IN table (tiles, d, width) of all clusters and compact (tiles, d, width) of the moved ones, moved (k,) int64
     ascending, lane (K,) int64: a cluster's column in ``compact`` or -1; others as in ``assign_rows``.
-    INOUT labels, nearest, second (n,): own label, its distance, a lower bound of the distances to all others. A row
-    is settled by the moved centroids unless its own one is not below that bound. Cost: nnz * k, plus nnz * K of the
-    unsettled.
+    INOUT labels, nearest, second (n,): own label, its key, a lower bound of the keys of all others. A row is settled by
+    the moved centroids unless its own one is not below that bound. Cost: nnz * k, plus nnz * K of the unsettled.
     """
-    size = last - first
+    indptr, indices, values, scale = corpus.indptr, corpus.indices, corpus.values, terms.scale
+    real, width, centred, size = table.dtype.type, compact.shape[2], cross.size > 0, last - first
     own = np.empty(size)
-    winner = np.full(size, -1, np.int32)  # the nearest moved centroid that is not the row's own, its distance
+    winner = np.full(size, -1, np.int32)  # the nearest moved centroid that is not the row's own, its key
     best = np.full(size, np.inf)
     third = np.full(size, np.inf)  # and the nearest of the rest of them
-    moved_offset = offset[moved]
-    moved_cross = cross[moved]
-    width = compact.shape[2]
-    sums = np.empty(width, compact.dtype)
-    distances = np.empty(width + 4)
+    moved_offset = np.full(compact.shape[0] * width, real(np.inf))
+    moved_offset[: moved.size] = offset[moved]
+    moved_cross = np.zeros(moved_offset.size if centred else 0, compact.dtype)
+    if centred:
+        moved_cross[: moved.size] = cross[moved]
+    sums, keys = vector_buffer(width, compact, 0.0), vector_buffer(width, compact, np.inf)
     for tile in range(compact.shape[0]):
-        begin = tile * width
-        count = min(width, moved.size - begin)
-        part = compact[tile]
-        distances[max(count, 0) :] = np.inf
+        begin, part = tile * width, compact[tile]
         for k in range(size):
             row = rows[first + k]
-            row_dots(corpus.indices, corpus.values, corpus.indptr[row], corpus.indptr[row + 1], part, sums)
-            shift = terms.shift[row] if terms.shift.size > 0 else 0.0
-            base, scale = terms.base[row], terms.scale[row]
-            row_distances(sums, count, begin, base, scale, shift, moved_offset, moved_cross, distances)
+            row_dots(indices, values, indptr[row], indptr[row + 1], part, sums)
+            if centred:
+                lean_over(sums, real(terms.shift[row]), moved_cross, begin)
+            if scale[row] == 0.0:
+                sums[:] = 0.0
+            write_keys(sums, moved_offset, begin, real(scale[row]), keys)
             mine = lane[labels[row]] - begin
-            if 0 <= mine < count:
-                own[k] = distances[mine]
-                distances[mine] = np.inf
+            if 0 <= mine < width:
+                own[k] = keys[mine]
+                keys[mine] = np.inf
             elif lane[labels[row]] < 0:
                 own[k] = nearest[row]
-            low = lowest(distances, count)
-            place = first_equal(distances, count, low)
-            distances[place] = max(low, best[k])
-            third[k] = min(third[k], lowest(distances, count))
+            low, other, place = two_lowest(keys)
             if low < best[k]:
+                third[k] = min(best[k], other)
                 best[k] = low
                 winner[k] = moved[begin + place]
+            else:
+                third[k] = min(third[k], low)
     unsettled = np.empty(size, np.int64)
     count = 0
     for k in range(size):

@@ -10,10 +10,9 @@ from __future__ import annotations
 import numpy as np
 from llvmlite import ir
 from numba import types
-from numba.core import cgutils
 from numba.extending import intrinsic
 
-from hmrf_fast.kernels._jit import JIT_DISABLED, kernel
+from hmrf_fast.kernels._jit import JIT_DISABLED, inlined, kernel
 
 VECTOR_BYTES = 32
 MAX_VECTORS = 8
@@ -25,21 +24,16 @@ class _RowBlock:
     Every lane adds its even and its odd non-zeros apart, whatever the width: a cluster's sum has the same bits in any
     column of any table of whole vectors, which pruning relies on (``pruning.py``). Quarter tables add four ways."""
 
-    def __init__(self, context, builder, signature, arguments, n_vectors, vector_bytes, ways):
+    def __init__(self, builder, arguments, n_vectors, vector_bytes, ways):
         self.builder, self.ways = builder, ways
-        arrays = [context.make_array(signature.args[k])(context, builder, arguments[k]) for k in (0, 1, 4, 6)]
-        self.indices, self.values, self.table, self.out = arrays
-        self.start, self.end, self.offset = arguments[2], arguments[3], arguments[5]
-        self.scalar = context.get_data_type(signature.args[4].dtype)
-        self.value_scalar = context.get_data_type(signature.args[1].dtype)
+        self.indices, self.values, self.count, table, self.row_stride, offset, out = arguments
+        self.scalar, self.value_scalar = table.type.pointee, self.values.type.pointee
         item = 4 if self.scalar == ir.FloatType() else 8
         self.item, self.lanes, self.n_vectors = item, vector_bytes // item, n_vectors
         self.vector = ir.VectorType(self.scalar, self.lanes)
         self.i64, self.i32 = ir.IntType(64), ir.IntType(32)
-        stride = cgutils.unpack_tuple(builder, self.table.strides)[0]
-        self.row_stride = builder.sdiv(stride, ir.Constant(self.i64, item))
-        self.base = builder.gep(self.table.data, [self.offset])
-        self.target = builder.gep(self.out.data, [self.offset])
+        self.base = builder.gep(table, [offset])
+        self.target = builder.gep(out, [offset])
 
     def _vector_pointer(self, data, position):
         return self.builder.bitcast(self.builder.gep(data, [position]), self.vector.as_pointer())
@@ -47,9 +41,9 @@ class _RowBlock:
     def step(self, entry, sums):
         """One non-zero: every accumulator gets value * table row. Contraction lets LLVM use a fused instruction."""
         b = self.builder
-        index = b.load(b.gep(self.indices.data, [entry]))
+        index = b.load(b.gep(self.indices, [entry]))
         column = b.zext(index, self.i64) if index.type.width < 64 else index
-        value = b.load(b.gep(self.values.data, [entry]))
+        value = b.load(b.gep(self.values, [entry]))
         if self.value_scalar != self.scalar:
             value = b.fpext(value, self.scalar) if self.scalar == ir.DoubleType() else b.fptrunc(value, self.scalar)
         undefined = ir.Constant(self.vector, ir.Undefined)
@@ -78,7 +72,7 @@ class _RowBlock:
             for phi, value in zip(group, start, strict=True):
                 phi.add_incoming(value, before)
         last = b.add(entry, ir.Constant(self.i64, stride - 1))
-        b.cbranch(b.icmp_signed("<", last, self.end), body, after)
+        b.cbranch(b.icmp_signed("<", last, self.count), body, after)
         b.position_at_end(body)
         new = [self.step(b.add(entry, ir.Constant(self.i64, u)), group) for u, group in enumerate(sums)]
         entry.add_incoming(b.add(entry, ir.Constant(self.i64, stride)), body)
@@ -92,7 +86,7 @@ class _RowBlock:
     def emit(self):
         b = self.builder
         zero = ir.Constant(self.vector, [0.0] * self.lanes)
-        entry, sets = self.loop(self.start, [[zero] * self.n_vectors] * self.ways, self.ways, "many")
+        entry, sets = self.loop(ir.Constant(self.i64, 0), [[zero] * self.n_vectors] * self.ways, self.ways, "many")
         while len(sets) > 1:
             sets = [[b.fadd(x, y) for x, y in zip(*sets[k : k + 2], strict=True)] for k in range(0, len(sets), 2)]
         (joined,) = sets
@@ -103,11 +97,11 @@ class _RowBlock:
 
 def _row_block(n_vectors: int, vector_bytes: int = VECTOR_BYTES, ways: int = 2):
     @intrinsic
-    def block(typingctx, indices, values, start, end, table, offset, out):
-        signature = types.void(indices, values, types.intp, types.intp, table, types.intp, out)
+    def block(typingctx, indices, values, count, table, width, offset, out):
+        signature = types.void(indices, values, types.intp, table, types.intp, types.intp, out)
 
         def codegen(context, builder, signature, arguments):
-            _RowBlock(context, builder, signature, arguments, n_vectors, vector_bytes, ways).emit()
+            _RowBlock(builder, arguments, n_vectors, vector_bytes, ways).emit()
             return context.get_dummy_value()
 
         return signature, codegen
@@ -120,44 +114,79 @@ _block5, _block6, _block7, _block8 = (_row_block(n) for n in (5, 6, 7, 8))
 _quarter = _row_block(1, 16, 4)  # float32 with at most four clusters
 
 
+@intrinsic
+def _address(typingctx, array, entry):
+    """Pointer to an entry of a contiguous array. Pointers pass from kernel to kernel in registers and without the
+    counting of references that arrays take with every row."""
+    signature = types.CPointer(array.dtype)(array, types.intp)
+
+    def codegen(context, builder, signature, arguments):
+        data = context.make_array(signature.args[0])(context, builder, arguments[0]).data
+        return builder.gep(data, [arguments[1]])
+
+    return signature, codegen
+
+
+@intrinsic
+def _lanes(typingctx, table):
+    """Numbers per vector, known when compiled."""
+    lanes = VECTOR_BYTES // (table.dtype.bitwidth // 8)
+
+    def codegen(context, builder, signature, arguments):
+        return context.get_constant(types.intp, lanes)
+
+    return types.intp(table), codegen
+
+
 @kernel
-def _compiled_row_dots(indices, values, start, end, table, out):
-    width = table.shape[1]
-    lanes = VECTOR_BYTES // table.itemsize
+def _row_products(indices, values, count, table, width, out):
+    lanes = _lanes(table)
     if width < lanes:
-        _quarter(indices, values, start, end, table, 0, out)
+        _quarter(indices, values, count, table, width, 0, out)
         return
     offset = 0
     while offset < width:
         n_vectors = min((width - offset) // lanes, MAX_VECTORS)
         if n_vectors == 8:
-            _block8(indices, values, start, end, table, offset, out)
+            _block8(indices, values, count, table, width, offset, out)
         elif n_vectors == 7:
-            _block7(indices, values, start, end, table, offset, out)
+            _block7(indices, values, count, table, width, offset, out)
         elif n_vectors == 6:
-            _block6(indices, values, start, end, table, offset, out)
+            _block6(indices, values, count, table, width, offset, out)
         elif n_vectors == 5:
-            _block5(indices, values, start, end, table, offset, out)
+            _block5(indices, values, count, table, width, offset, out)
         elif n_vectors == 4:
-            _block4(indices, values, start, end, table, offset, out)
+            _block4(indices, values, count, table, width, offset, out)
         elif n_vectors == 3:
-            _block3(indices, values, start, end, table, offset, out)
+            _block3(indices, values, count, table, width, offset, out)
         elif n_vectors == 2:
-            _block2(indices, values, start, end, table, offset, out)
+            _block2(indices, values, count, table, width, offset, out)
         else:
-            _block1(indices, values, start, end, table, offset, out)
+            _block1(indices, values, count, table, width, offset, out)
         offset += n_vectors * lanes
 
 
+@inlined
+def _compiled_row_dots(indices, values, start, end, table, out):
+    _row_products(
+        _address(indices, start),
+        _address(values, start),
+        end - start,
+        _address(table, 0),
+        table.shape[1],
+        _address(out, 0),
+    )
+
+
 def _plain_row_dots(indices, values, start, end, table, out):
-    out[:] = values[start:end].astype(table.dtype) @ table[indices[start:end]]
+    out[: table.shape[1]] = values[start:end].astype(table.dtype) @ table[indices[start:end]]
 
 
 row_dots = _plain_row_dots if JIT_DISABLED else _compiled_row_dots
 row_dots.__doc__ = """out[h] = sum over the row of value * table[index, h], for all h at once.
 
-IN indices (nnz,) int32, values (nnz,) float, start, end: the row's entries; table (d, width) of padded width;
-OUT out (width,) of the table's dtype. Cost: width multiply-adds per non-zero.
+IN indices (nnz,) int32, values (nnz,) float, start, end: the row's entries; table (d, width) contiguous, of padded
+width; OUT out (width,) or longer, of the table's dtype. Cost: width multiply-adds per non-zero.
 """
 
 
