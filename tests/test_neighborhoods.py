@@ -181,7 +181,7 @@ class TestReport:
         assert str(report).splitlines() == [
             "must-links:     2 given, 0 violated",
             "cannot-links:   1 given, 1 violated",
-            "group pairs:    0 violated",
+            
             "neighbourhoods: 1, sizes 3 to 3, median 3",
             "contradictions: 1",
             "  cannot-link (0, 2) contradicts the must-links 0-1-2",

@@ -64,6 +64,8 @@ class ExploreConsolidate(ActiveLearner):
         Questions answered.
     neighborhoods_ : list of ndarray of int64
         Rows of each neighbourhood, in order of discovery; single rows are allowed. They all differ.
+    sample_weight_ : ndarray of shape (n,), float64
+        2 for rows of ``neighborhoods_``, 1 for others, for the fit that uses ``constraints_``; see `SuperInstances`.
     stop_reason_ : {"exhausted", "budget", "awaiting answers", "stopped", "open"}
     n_features_in_ : int
 

@@ -13,8 +13,6 @@ from hmrf_fast.active.placing import place, side_by_side
 from hmrf_fast.active.propagation import propagate
 from hmrf_fast.active.questions import Board, Strategy
 
-PLACED_WEIGHT = 2.0
-
 
 class SuperInstances(ActiveLearner):
     """Ask about the rows that represent most others.
@@ -115,14 +113,6 @@ class SuperInstances(ActiveLearner):
         order = by_coverage(self._coordinates, board.rows, done, is_directional(board.space), rng)
         while wave := list(islice(order, board.batch_size if board.founders else 1)):
             yield from side_by_side(place(board, row, rng) for row in wave)
-
-    @property
-    def sample_weight_(self) -> np.ndarray:
-        board = self._begun().board
-        weight = np.ones(board.knowledge.n_rows)
-        for row in board.founders:
-            weight[board.knowledge.members(row)] = PLACED_WEIGHT
-        return weight
 
     @property
     def labels_(self) -> np.ndarray:
