@@ -108,10 +108,9 @@ def load(
     Returns
     -------
     DataSet
-        A `sklearn.utils.Bunch` of
-        ``data`` (csr_matrix, or ndarray for iris) of shape (n_samples, n_features), ``target`` (int64 class of each
-        row), ``target_names``, ``feature_names`` (terms, in column order), ``DESCR``, ``filename``; the news sets also
-        have ``ids``, classic400 has ``file_labels``.
+        A `sklearn.utils.Bunch`: ``data`` (csr_matrix, or ndarray for iris) of shape (n_samples, n_features), ``target``
+        (int64 class of each row), ``target_names``, ``feature_names`` (terms, in column order), ``DESCR``,
+        ``filename``; the news sets also have ``ids``, classic400 has ``file_labels``.
 
     Raises
     ------

@@ -48,7 +48,7 @@ def violations(resolved: Resolved, labels: np.ndarray) -> Violations:
     all_class, same_class = _pairs_inside(resolved.labels, labels)
     different = all_different = 0
     if resolved.labels is not None:
-        known = np.count_nonzero(resolved.labels.codes >= 0)
+        known = int(np.count_nonzero(resolved.labels.codes >= 0))
         different = _n_pairs(labels[resolved.labels.codes >= 0]) - same_class
         all_different = known * (known - 1) // 2 - all_class
     return Violations(

@@ -400,7 +400,7 @@ def test_what_merged_clusters_cannot_hold_is_proven():
         ("init", None, "init must be a name, an array of 2 centers"),
         ("init", [[np.nan], [1.0]], "init must be a name, an array of 2 centers"),
         ("init", lambda X, K, random_state: None, "init must be a name, an array of 2 centers"),
-        ("init", "random", "init must be one of"),
+        ("init", "uniform", "init must be one of"),
         ("random_state", "a", "random_state='a' is no seed"),
         ("random_state", -1, "random_state=-1 is no seed"),
         ("random_state", 1.5, r"random_state=1\.5 is no seed"),

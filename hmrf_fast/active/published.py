@@ -11,7 +11,6 @@ from hmrf_fast.active.dialogue import Dialogue
 from hmrf_fast.active.questions import facts_of
 from hmrf_fast.constraints import Constraints
 
-
 PLACED_WEIGHT = 2.0
 
 

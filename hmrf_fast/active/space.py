@@ -43,7 +43,7 @@ class Space:
     """
 
     def __init__(self, matrix: sp.csr_matrix, metric: str, n_threads: int) -> None:
-        self.problem = _problem(matrix, metric, n_threads)
+        self.problem = problem_of(matrix, metric, n_threads)
         self._pairs = measure(self.problem, np.ones(matrix.shape[1])).pairs
         self._by_feature = matrix.tocsc()
         self.memo: dict[str, Any] = {}
@@ -71,8 +71,8 @@ class Space:
         metric = self.problem.metric
         members = np.concatenate([np.asarray(part, dtype=np.int64) for part in neighborhoods])
         of = np.repeat(np.arange(len(neighborhoods)), [len(part) for part in neighborhoods]).astype(np.int32)
-        centers = matrix_of(gather(_problem(rows[members], metric), hard_seeds(of, _NONE, _NONE)).problem)
-        joined = _problem(sp.vstack([rows[[row]], centers], format="csr"), metric)
+        centers = matrix_of(gather(problem_of(rows[members], metric), hard_seeds(of, _NONE, _NONE)).problem)
+        joined = problem_of(sp.vstack([rows[[row]], centers], format="csr"), metric)
         weights = np.ones(rows.shape[1])
         return distances_to(joined, measure(joined, weights).pairs, weights, 0)[1:]
 
@@ -108,5 +108,6 @@ def _entropic_overlap(postings: sp.csc_matrix, unit: np.ndarray, values: np.ndar
     return np.bincount(postings.indices, weights=terms, minlength=unit.size)
 
 
-def _problem(matrix: sp.csr_matrix, metric, n_threads: int = 1) -> Problem:
+def problem_of(matrix: sp.csr_matrix, metric, n_threads: int = 1) -> Problem:
+    """Checked rows (n, d) under a metric (or its name), without clusters and constraints."""
     return build_problem(as_corpus(matrix), metric, np.ones(matrix.shape[0]), empty_graph(), 1, n_threads=n_threads)
