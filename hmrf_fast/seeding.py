@@ -51,7 +51,8 @@ def restarts(
     """First centroids (K, d) of ``n_init`` runs.
 
     Groups of rows seed the first clusters (classes their own); ``rest`` ("farthest", "k-means++", "random", "printed")
-    fills the others. With ``explore``, where violations have a price, every second start ignores the neighbourhoods: their centroids pull all runs into one basin, and J, which counts violations, tells which is better.
+    fills the others. With ``explore``, where violations have a price, every second start ignores the neighbourhoods:
+    their centroids pull all runs into one basin, and J, which counts violations, tells which is better.
     """
     seeded = neighborhood_centers(problem, seeds)
     place = _places(seeds, problem.n_clusters)

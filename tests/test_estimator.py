@@ -184,6 +184,16 @@ def test_unconverged_fit_warns():
         HMRFKMeans(3, init="k-means++", n_init=1, max_iter=1, random_state=0).fit(NEWS.data)
 
 
+@pytest.mark.parametrize("metric", ["cosine", "sqeuclidean", "pearson"])
+def test_a_fit_that_rests_after_its_only_iteration_has_converged(metric):
+    """Warnings are errors here."""
+    X = np.repeat([[9.0, 0.1, 0.3], [0.7, 5.0, 1.0]], 4, axis=0)
+    model = HMRFKMeans(2, metric=metric, learn_weights=False, init="k-means++", max_iter=1, random_state=0).fit(X)
+    assert model.converged_ and model.n_iter_ == 1 and model.objective_ == pytest.approx(0.0, abs=1e-12)
+    start = SphericalKMeans(2, random_state=0).fit(X).cluster_centers_
+    assert SphericalKMeans(2, init=start, max_iter=1).fit(X + np.eye(8, 3)).n_iter_ == 1
+
+
 def test_sample_weight_is_repetition():
     X = NEWS.data[:60].toarray()
     weight = np.random.default_rng(0).integers(0, 4, 60)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import re
+import warnings
 
 import numpy as np
 import oracle
@@ -11,11 +12,23 @@ import pytest
 import scipy.sparse as sp
 from hypothesis import given
 from hypothesis import strategies as st
+from sklearn.base import clone
 from sklearn.cluster import KMeans
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import FunctionTransformer
 from strategies import must_and_cannot, pair_lists, random_states
 
 import hmrf_fast
-from hmrf_fast import ConstrainedKMeans, Constraints, COPKMeans, HMRFKMeans, PCKMeans, SeededKMeans, SphericalKMeans
+from hmrf_fast import (
+    ConstrainedKMeans,
+    Constraints,
+    COPKMeans,
+    HMRFKMeans,
+    PCKMeans,
+    SeededKMeans,
+    SphericalKMeans,
+    datasets,
+)
 from hmrf_fast.errors import (
     ConstraintError,
     ContradictionError,
@@ -27,6 +40,7 @@ from hmrf_fast.geometry import build_problem
 from hmrf_fast.inputs import as_corpus
 from hmrf_fast.neighborhoods import resolve
 from hmrf_fast.penalties import empty_graph
+from hmrf_fast.seeding import restarts
 from hmrf_fast.seeds import seeds_of
 
 FAMILY = (HMRFKMeans, PCKMeans, SeededKMeans, ConstrainedKMeans, COPKMeans, SphericalKMeans)
@@ -315,6 +329,56 @@ def test_spherical_kmeans_stands_in_for_kmeans():
     assert ours.inertia_ <= cosine * 1.02
     np.testing.assert_array_equal(ours.predict(X), ours.labels_)
     assert ours.fit_transform(X).shape == (60, 4) and ours.score(X) == pytest.approx(-ours.inertia_)
+
+
+def a_start(X, n_clusters, random_state):
+    return X[np.random.default_rng(random_state).choice(X.shape[0], n_clusters, replace=False)].toarray()
+
+
+@pytest.mark.parametrize("init", ["k-means++", "random", "array", a_start])
+@pytest.mark.parametrize("n_init", ["auto", 3])
+def test_spherical_kmeans_takes_what_kmeans_takes(init, n_init):
+    X, y = datasets.load("news_different_3", return_X_y=True)
+    init = X[[0, 100, 200]].toarray() if isinstance(init, str) and init == "array" else init
+    common = {"n_clusters": 3, "n_init": n_init, "max_iter": 300, "tol": 1e-4, "random_state": 0, "copy_x": True}
+    starts = []
+
+    def counting(state):
+        starts.append(state["start"])
+
+    for cls, more in ((KMeans, {}), (SphericalKMeans, {"callback": counting})):
+        model = clone(cls(init=init, verbose=0, **common, **more))
+        assert model.get_params()["n_init"] == n_init
+        pipe = make_pipeline(FunctionTransformer(accept_sparse=True), model.set_params(max_iter=200))
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", RuntimeWarning)  # of KMeans: an array is but one start
+            labels = pipe.fit_predict(X)
+            apart = pipe.fit_transform(X)
+        assert labels.shape == (300,) and labels.dtype == np.int32 and apart.shape == (300, 3)
+        assert pipe.score(X) <= 0 and model.max_iter == 200
+        np.testing.assert_array_equal(pipe.predict(X), model.labels_)
+        np.testing.assert_array_equal(apart.argmin(1), model.labels_)
+    single = isinstance(init, np.ndarray) or (init == "k-means++" and n_init == "auto")
+    expected = 1 if single else 10 if n_init == "auto" else n_init
+    assert set(starts) == set(range(expected))
+
+
+@pytest.mark.parametrize("n_init", ["many", 0, 1.5, None])
+def test_spherical_kmeans_names_a_bad_number_of_starts(n_init):
+    with pytest.raises(InputError, match="n_init"):
+        SphericalKMeans(2, n_init=n_init).fit(np.eye(4))
+
+
+@given(planted(), random_states())
+def test_random_starts_are_distinct_rows_of_positive_weight(case, rng):
+    X, K, *_ = case
+    weight = rng.integers(0, 2, len(X)).astype(float)
+    problem = build_problem(as_corpus(sp.csr_matrix(X)), "sqeuclidean", weight, empty_graph(), K)
+    none = seeds_of(problem, resolve(None, len(X)), False)
+    (centers,) = restarts(problem, none, "random", 1, rng, False)
+    usable = np.flatnonzero((weight > 0) & X.any(1)) if weight.any() else np.arange(len(X))
+    rows = [set(np.flatnonzero((X == center).all(1)).tolist()) & set(usable.tolist()) for center in centers]
+    assert all(rows) and (len(usable) < K or len(set.union(*rows)) >= K)
 
 
 # ---------------------------------------------------------------------------------------------------------------------
