@@ -338,7 +338,7 @@ def a_start(X, n_clusters, random_state):
 @pytest.mark.parametrize("init", ["k-means++", "random", "array", a_start])
 @pytest.mark.parametrize("n_init", ["auto", 3])
 def test_spherical_kmeans_takes_what_kmeans_takes(init, n_init):
-    X, y = datasets.load("news_different_3", return_X_y=True)
+    X, _ = datasets.load("news_different_3", return_X_y=True)
     init = X[[0, 100, 200]].toarray() if isinstance(init, str) and init == "array" else init
     common = {"n_clusters": 3, "n_init": n_init, "max_iter": 300, "tol": 1e-4, "random_state": 0, "copy_x": True}
     starts = []
