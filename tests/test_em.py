@@ -304,19 +304,3 @@ def test_rows_that_fit_perfectly_converge():
     X = np.random.default_rng(0).random((40, 2)) + np.array([0.0, 1.0])  # centred, each is one of two directions
     model = HMRFKMeans(3, metric="pearson", n_init=1, random_state=0, tol=1e-4).fit(X[:30], must_link=[(0, 1)])
     assert model.converged_ and abs(model.inertia_) < 1e-12
-
-
-@given(st.data(), random_states())
-def test_ties_and_rows_without_weight_are_predicted_as_they_were_fitted(data, rng):
-    """Rows on few directions and of weight 0: centroids are equal but for rounding, and some clusters have no mass."""
-    metric = data.draw(st.sampled_from(oracle.METRICS))
-    n, d, K = data.draw(st.integers(4, 14)), data.draw(st.integers(1, 5)), data.draw(st.integers(1, 4))
-    few = rng.integers(0, 4, (max(2, n // 2), d)).astype(float)
-    X = few[rng.integers(0, len(few), n)] * rng.choice([0.1, 1.0, 3.0, 7.0], (n, 1))
-    weight = rng.choice([0.0, 0.0, 1.0, 1.0, 2.0], n)
-    assume(weight.any())
-    model = fitted(
-        X, None, weight, n_clusters=K, metric=metric, learn_weights=data.draw(st.booleans()), init="k-means++",
-        n_init=2, max_iter=data.draw(st.sampled_from([3, 100])),
-    )  # fmt: skip
-    np.testing.assert_array_equal(model.predict(X), model.labels_)

@@ -128,7 +128,7 @@ def test_an_exception_in_the_callback_changes_nothing():
         ({"n_clusters": 0}, "n_clusters must be at least 1, got 0"),
         ({"n_clusters": 2.5}, "n_clusters must be an integer, got 2.5"),
         ({"metric": "euclidean"}, "metric must be one of .*'sqeuclidean'.*, got 'euclidean'"),
-        ({"init": "random"}, "init must be one of .*, got 'random'"),
+        ({"init": "uniform"}, "init must be one of .*, got 'uniform'"),
         ({"e_step": "gibbs"}, "e_step must be one of .*, got 'gibbs'"),
         ({"penalty": 1}, "penalty must be one of .*, got 1"),
         ({"n_init": True}, "n_init must be an integer, got True"),
