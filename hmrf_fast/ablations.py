@@ -11,6 +11,11 @@ from typing import Any
 
 __all__ = ["ABLATIONS", "constraints_for"]
 
+
+def __dir__() -> list[str]:
+    return list(__all__)
+
+
 ABLATIONS: dict[str, dict[str, Any]] = {
     # Unsupervised: no constraint is given at all, see `constraints_for`.
     "KMeans": {"init": "printed", "learn_weights": False},

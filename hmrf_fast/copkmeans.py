@@ -23,7 +23,7 @@ class COPKMeans(PlainClusterer):
         Number of clusters K.
     metric : {"sqeuclidean", "cosine", "i_divergence", "pearson"}, default="sqeuclidean"
         The distance; "cosine" for text.
-    init : {"k-means++", "neighborhoods", "auto", "low_rank", "printed"}, array of shape (K, d) or callable
+    init : {"k-means++", "neighborhoods", "auto", "low_rank", "random", "printed"}, array of shape (K, d) or callable
         The start, as in `HMRFKMeans`. With "k-means++" every second start ignores the must-link neighbourhoods, as the
         published algorithm does.
     n_init : int, default=10

@@ -8,6 +8,7 @@ from __future__ import annotations
 import gzip
 from collections.abc import Mapping
 from importlib.resources import as_file, files
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -16,6 +17,7 @@ from numpy.typing import DTypeLike
 from sklearn.utils import Bunch
 
 __all__ = [
+    "DataSet",
     "available",
     "load",
     "load_classic400",
@@ -25,6 +27,11 @@ __all__ = [
     "load_news_similar_3",
     "sparse_from_arrays",
 ]
+
+
+def __dir__() -> list[str]:
+    return list(__all__)
+
 
 _NEWS = (
     "300 messages of 1993, 100 from each of three newsgroups ({groups}), a sample of the 20 Newsgroups collection\n"
@@ -46,6 +53,15 @@ _DESCRIPTIONS = {
     ),
     "iris": "150 iris flowers, three species, four lengths in centimetres (Fisher 1936; UCI repository, CC BY 4.0).",
 }
+
+
+class DataSet(Bunch):
+    """What `load` returns: a mapping whose keys are attributes, too; shown in one line."""
+
+    def __repr__(self) -> str:
+        n_samples, n_features = self.data.shape
+        held = f"{n_samples} x {n_features} {type(self.data).__name__}, {len(self.target_names)} classes"
+        return f"<{Path(self.filename).stem}: {held}; {', '.join(self)}>"
 
 
 def available() -> tuple[str, ...]:
@@ -75,7 +91,7 @@ def sparse_from_arrays(arrays: Mapping[str, Any], values: str, dtype: DTypeLike 
 
 def load(
     name: str, *, values: str | None = None, dtype: DTypeLike = np.float64, return_X_y: bool = False
-) -> Bunch | tuple[Any, np.ndarray]:
+) -> DataSet | tuple[Any, np.ndarray]:
     """Load a bundled data set by name.
 
     Parameters
@@ -91,10 +107,10 @@ def load(
 
     Returns
     -------
-    sklearn.utils.Bunch
-        ``data`` (csr_matrix, or ndarray for iris) of shape (n_samples, n_features), ``target`` (int64 class of each
-        row), ``target_names``, ``feature_names`` (terms, in column order), ``DESCR``, ``filename``; the news sets also
-        have ``ids``, classic400 has ``file_labels``.
+    DataSet
+        A `sklearn.utils.Bunch`: ``data`` (csr_matrix, or ndarray for iris) of shape (n_samples, n_features), ``target``
+        (int64 class of each row), ``target_names``, ``feature_names`` (terms, in column order), ``DESCR``,
+        ``filename``; the news sets also have ``ids``, classic400 has ``file_labels``.
 
     Raises
     ------
@@ -118,7 +134,7 @@ def load(
     if return_X_y:
         return data, target
     extras = {key: arrays[key] for key in ("ids", "file_labels") if key in arrays}
-    return Bunch(
+    return DataSet(
         data=data,
         target=target,
         target_names=arrays["label_names"],
@@ -145,32 +161,32 @@ def _values(name: str, arrays: dict[str, Any], values: str | None, dtype: DTypeL
 
 def load_news_different_3(
     values: str = "tfidf", *, dtype: DTypeLike = np.float64, return_X_y: bool = False
-) -> Bunch | tuple[Any, np.ndarray]:
+) -> DataSet | tuple[Any, np.ndarray]:
     """Load 300 messages on atheism, baseball and space (300 x 3293); see :func:`load`."""
     return load("news_different_3", values=values, dtype=dtype, return_X_y=return_X_y)
 
 
 def load_news_related_3(
     values: str = "tfidf", *, dtype: DTypeLike = np.float64, return_X_y: bool = False
-) -> Bunch | tuple[Any, np.ndarray]:
+) -> DataSet | tuple[Any, np.ndarray]:
     """Load 300 messages on guns, the Middle East and other politics (300 x 3425); see :func:`load`."""
     return load("news_related_3", values=values, dtype=dtype, return_X_y=return_X_y)
 
 
 def load_news_similar_3(
     values: str = "tfidf", *, dtype: DTypeLike = np.float64, return_X_y: bool = False
-) -> Bunch | tuple[Any, np.ndarray]:
+) -> DataSet | tuple[Any, np.ndarray]:
     """Load 300 messages on graphics, Windows and the X Window System (300 x 1898); see :func:`load`."""
     return load("news_similar_3", values=values, dtype=dtype, return_X_y=return_X_y)
 
 
 def load_classic400(
     values: str = "tfidf", *, dtype: DTypeLike = np.float64, return_X_y: bool = False
-) -> Bunch | tuple[Any, np.ndarray]:
+) -> DataSet | tuple[Any, np.ndarray]:
     """Load 400 abstracts from Medline, CISI and Cranfield (400 x 2897), with corrected labels; see :func:`load`."""
     return load("classic400", values=values, dtype=dtype, return_X_y=return_X_y)
 
 
-def load_iris(*, dtype: DTypeLike = np.float64, return_X_y: bool = False) -> Bunch | tuple[Any, np.ndarray]:
+def load_iris(*, dtype: DTypeLike = np.float64, return_X_y: bool = False) -> DataSet | tuple[Any, np.ndarray]:
     """Load Fisher's 150 iris flowers (150 x 4, dense); see :func:`load`."""
     return load("iris", dtype=dtype, return_X_y=return_X_y)

@@ -16,6 +16,7 @@ from hmrf_fast.m_step import SumTable, center_clusters, statistics, sum_rows, ta
 from hmrf_fast.relocation import refill
 from hmrf_fast.weight_step import Prior, learn, prior_cost
 
+ROUNDING = 1e-13  # share of the summed squares (or lengths) of the rows, from which J is subtracted
 QUIET_ITERATIONS = 3  # with moving weights, labels must rest this long before the fit counts as converged
 
 
@@ -114,7 +115,7 @@ class _Loop:
         if start.labels is not None:
             self.labels, self.labelled = start.labels, True
         quiet, standing, converged, iteration, reached = 0, 0, False, 0, np.inf
-        for iteration in range(1, self.options.max_iter + 1):
+        for iteration in range(1, self.options.max_iter + 2):  # centroids move in all but the last
             before = self.history[-1] if self.history else np.inf
             changed = self.expect(iteration)
             standing = standing + 1 if self._stands(reached) else 0
@@ -125,12 +126,12 @@ class _Loop:
             if (settled and self._rests(before)) or (standing >= QUIET_ITERATIONS and not annealing):
                 converged = True
                 break
+            if iteration > self.options.max_iter:
+                break  # the labels answer the last centroids
             self.maximize_centers()
             if self.options.learn_weights:
                 self.maximize_weights()
             self._notify(iteration, changed)
-        else:
-            self.expect(iteration + 1)  # centroids moved after the last E-step: let the labels answer them
         return self._finish(iteration, converged)
 
     def revise(self, start: Start, changed: np.ndarray) -> Revision:
@@ -257,12 +258,12 @@ class _Loop:
 
     def _rests(self, before: float) -> bool:
         now = self.history[-1]
-        return now == before or abs(before - now) <= self.options.tol * abs(now)
+        return abs(before - now) <= max(self.options.tol * abs(now), ROUNDING * abs(self.geometry.base))
 
     def _stands(self, before: float) -> bool:
         """Whether J fell by no more than rounding. Where rows are as near to one centroid as to another, and J is a
         difference of equals, rounding can move them to and fro for ever."""
-        return before - self.history[-1] <= 1e-13 * abs(self.geometry.base)
+        return before - self.history[-1] <= ROUNDING * abs(self.geometry.base)
 
     def _notify(self, iteration: int, changed: int) -> None:
         if self.options.callback is not None:
@@ -278,5 +279,5 @@ class _Loop:
         n_empty = int(empty.sum()) - int(np.count_nonzero(self.problem.merged != np.arange(self.problem.merged.size)))
         return EMResult(
             self.labels, self.centers, self.geometry.weights, self.alpha, self._data(), self.history[-1], self.history,
-            self.steps, iteration, converged, n_empty,
+            self.steps, min(iteration, self.options.max_iter), converged, n_empty,
         )  # fmt: skip

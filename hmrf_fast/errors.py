@@ -30,6 +30,10 @@ __all__ = [
 ]
 
 
+def __dir__() -> list[str]:
+    return list(__all__)
+
+
 class HMRFError(Exception):
     """Base of every error raised on purpose by this library."""
 

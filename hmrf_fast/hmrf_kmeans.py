@@ -52,16 +52,16 @@ class HMRFKMeans(ConstrainedClusterer):
         that one given cannot-link separates. Large sets of them are never listed: sums over neighbourhoods stand for
         them. Costs up to 64 pairs per constrained row and iteration. False penalises the given pairs only: for noisy
         constraints, and faster with very many.
-    init : {"auto", "low_rank", "neighborhoods", "k-means++", "printed"}, array of shape (K, d) or callable,
+    init : {"auto", "low_rank", "neighborhoods", "k-means++", "random", "printed"}, array of shape (K, d) or callable,
     default="auto"
         The start. Neighbourhoods of must-linked rows seed the first clusters in all named ones (more of them than
         clusters: weighted farthest-first). The rest comes from: the best of ``n_init`` constrained runs in each of
         several truncated SVDs, polished in the full space ("low_rank"); the rows farthest from the seeds
-        ("neighborhoods"); rows drawn by distance ("k-means++"); the global centroid with each coordinate multiplied
-        by 1 + 0.7 (U - 0.5) ("printed", the authors' program). "auto" is "low_rank" where X has more than ten
-        distinct rows and features, else "k-means++". On three news corpora the printed start alone ends near chance,
-        the low-rank one reaches without any constraint what the paper reports for 500. A callable gets ``(X,
-        n_clusters, random_state=seed)`` and returns centroids.
+        ("neighborhoods"); rows drawn by distance ("k-means++") or by sample weight alone ("random"); the global
+        centroid with each coordinate multiplied by 1 + 0.7 (U - 0.5) ("printed", the authors' program). "auto" is
+        "low_rank" where X has more than ten distinct rows and features, else "k-means++". On three news corpora the
+        printed start alone ends near chance, the low-rank one reaches without any constraint what the paper reports
+        for 500. A callable gets ``(X, n_clusters, random_state=seed)`` and returns centroids.
     n_init : int, default=10
         Number of random starts; the lowest objective wins. For "low_rank" the winner among them is chosen in each
         truncated SVD, and the winners of all ranks (starts 0, 1, ... of the log) compete in the full space.

@@ -38,17 +38,21 @@ def usable_ranks(problem: Problem) -> list[int]:
 
 
 def project(problem: Problem, rank: int, rng: np.random.Generator) -> np.ndarray:
-    """(n, rank) coordinates of the rows on the leading right singular vectors of the weighted matrix.
+    """(n, rank) coordinates of the rows on their `axes`."""
+    return unit_rows(problem) @ axes(problem, rank, rng).T
+
+
+def axes(problem: Problem, rank: int, rng: np.random.Generator) -> np.ndarray:
+    """(rank, d) leading right singular vectors of the weighted matrix.
 
     The random test vectors of the sketch (Halko, Martinsson and Tropp 2011) live on the feature side, so neither the
     order of the rows nor whether a row is repeated or weighted changes the result.
     """
-    matrix = unit_rows(problem)
-    weighted = sp.diags_array(np.sqrt(problem.sample_weight)) @ matrix
+    weighted = sp.diags_array(np.sqrt(problem.sample_weight)) @ unit_rows(problem)
     seed = int(rng.integers(2**31))
     with threadpool_limits(1, "blas"):  # the last bits of a BLAS product depend on its number of threads
         _, _, right = randomized_svd(weighted, rank, n_iter=4, random_state=seed, transpose=False, flip_sign=False)
-    return matrix @ right.T
+    return right
 
 
 def unit_rows(problem: Problem) -> sp.csr_matrix:

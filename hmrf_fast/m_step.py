@@ -112,8 +112,8 @@ def center_clusters(
 ) -> np.ndarray:
     """Move the given clusters' centroids (K, d) INOUT to where their sums say, and ``terms`` INOUT with them.
 
-    A cluster without mass keeps its place. Returns the products (k,) of the given clusters; ``square`` (K,) as
-    ``table_products`` gives it. Cost: d per given cluster.
+    A cluster without mass keeps its place, but what smoothing adds to distances is the same for all. Returns the
+    products (k,) of the given clusters; ``square`` (K,) as ``table_products`` gives it. Cost: d per given cluster.
     """
     metric, product = problem.metric, np.zeros(problem.n_clusters)
     held = which[sums.mass[which] > 0]
@@ -123,6 +123,8 @@ def center_clusters(
         product[group] = metric.settle(sums, square[group], alpha, group, centers, terms)
 
     run_groups(problem, held.size, task)
+    if metric.smoothed and held.size < which.size:
+        metric.write_terms(centers, alpha, np.setdiff1d(which, held), terms)
     if not problem.merged.size:
         return product[which]
     centers[:] = centers[problem.merged]

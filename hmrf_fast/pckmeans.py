@@ -31,7 +31,7 @@ class PCKMeans(ConstrainedClusterer):
         The distance; "sqeuclidean" counts half, as in eq. 2.1. "cosine" is the spherical variant, for text.
     infer_constraints : bool, default=True
         Penalise entailed constraints too (section 3); False penalises the given pairs only.
-    init : {"k-means++", "neighborhoods", "auto", "low_rank", "printed"}, array of shape (K, d) or callable
+    init : {"k-means++", "neighborhoods", "auto", "low_rank", "random", "printed"}, array of shape (K, d) or callable
         The start. All named ones begin with the centroids of the largest must-link neighbourhoods, then a row that is
         cannot-linked to all of them if there are too few (section 3); the name says where the rest comes from, as in
         `HMRFKMeans`; "printed" is the paper's. With "k-means++" and a price on violations, every second start ignores

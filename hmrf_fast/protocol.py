@@ -13,6 +13,11 @@ from numpy.typing import ArrayLike
 
 __all__ = ["DrawnPairs", "draw_pairs", "split_halves"]
 
+
+def __dir__() -> list[str]:
+    return list(__all__)
+
+
 _FIRST_BATCH = 1024
 _LARGEST_BATCH = 1 << 20
 

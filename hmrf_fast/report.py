@@ -22,8 +22,9 @@ class ConstraintReport:
         Given distinct pairs.
     violated_must_link, violated_cannot_link : ndarray of shape (v, 2), int64
         Violated given pairs, as rows i < j.
-    n_group_pairs_violated : int
-        Violated pairs inside groups and between labelled rows.
+    n_must_link_in_groups, n_cannot_link_in_groups : int
+        Pairs of rows that groups and known classes make; a pair that is given as well counts twice.
+    n_must_link_in_groups_violated, n_cannot_link_in_groups_violated : int
     n_neighborhoods, smallest_neighborhood, largest_neighborhood : int
         How many neighbourhoods the must-links form, and their smallest and largest size (0 without any).
     median_neighborhood : float
@@ -37,7 +38,10 @@ class ConstraintReport:
     n_cannot_link: int
     violated_must_link: np.ndarray
     violated_cannot_link: np.ndarray
-    n_group_pairs_violated: int
+    n_must_link_in_groups: int
+    n_cannot_link_in_groups: int
+    n_must_link_in_groups_violated: int
+    n_cannot_link_in_groups_violated: int
     n_neighborhoods: int
     smallest_neighborhood: int
     median_neighborhood: float
@@ -65,6 +69,11 @@ class ConstraintReport:
         """Satisfied given cannot-links."""
         return self.n_cannot_link - self.n_cannot_link_violated
 
+    @property
+    def n_group_pairs_violated(self) -> int:
+        """Violated pairs inside groups and between labelled rows."""
+        return self.n_must_link_in_groups_violated + self.n_cannot_link_in_groups_violated
+
     def summary(self) -> str:
         """Tell the report in a few lines of text.
 
@@ -75,8 +84,11 @@ class ConstraintReport:
         lines = [
             f"must-links:     {self.n_must_link} given, {self.n_must_link_violated} violated",
             f"cannot-links:   {self.n_cannot_link} given, {self.n_cannot_link_violated} violated",
-            f"group pairs:    {self.n_group_pairs_violated} violated",
         ]
+        if self.n_must_link_in_groups:
+            lines[0] += f"; {self.n_must_link_in_groups} in groups, {self.n_must_link_in_groups_violated} violated"
+        if self.n_cannot_link_in_groups:
+            lines[1] += f"; {self.n_cannot_link_in_groups} in groups, {self.n_cannot_link_in_groups_violated} violated"
         sizes = ""
         if self.n_neighborhoods:
             sizes = (
@@ -115,10 +127,10 @@ def build_report(resolved: Resolved, labels: np.ndarray) -> ConstraintReport:
         n_cannot_link=len(resolved.cannot_link),
         violated_must_link=resolved.must_link[found.must_link],
         violated_cannot_link=resolved.cannot_link[found.cannot_link],
-        n_group_pairs_violated=found.must_link_group_pairs
-        + found.cannot_link_group_pairs
-        + found.same_class_pairs
-        + found.different_class_pairs,
+        n_must_link_in_groups=found.all_must_link_group_pairs,
+        n_cannot_link_in_groups=found.all_cannot_link_group_pairs,
+        n_must_link_in_groups_violated=found.must_link_group_pairs + found.same_class_pairs,
+        n_cannot_link_in_groups_violated=found.cannot_link_group_pairs + found.different_class_pairs,
         n_neighborhoods=int(sizes.size),
         smallest_neighborhood=int(sizes.min()) if sizes.size else 0,
         median_neighborhood=float(np.median(sizes)) if sizes.size else 0.0,

@@ -9,6 +9,10 @@ from sklearn.metrics.cluster import pair_confusion_matrix
 __all__ = ["normalized_mutual_information", "pairwise_f_measure"]
 
 
+def __dir__() -> list[str]:
+    return list(__all__)
+
+
 def normalized_mutual_information(labels_true: ArrayLike, labels_pred: ArrayLike) -> float:
     """Return 2 I(C; K) / (H(C) + H(K)), the score of Basu, Bilenko and Mooney, KDD 2004, eq. 21.
 

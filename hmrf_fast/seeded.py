@@ -22,7 +22,7 @@ class SeededKMeans(PlainClusterer):
         Number of clusters K, at least the number of classes.
     metric : {"sqeuclidean", "cosine", "i_divergence", "pearson"}, default="sqeuclidean"
         The distance; "cosine" is the spherical variant, for text.
-    init : {"k-means++", "neighborhoods", "auto", "low_rank", "printed"}, array of shape (K, d) or callable
+    init : {"k-means++", "neighborhoods", "auto", "low_rank", "random", "printed"}, array of shape (K, d) or callable
         Where clusters without seeds start: from rows drawn by distance, from the rows farthest from the seeds
         ("neighborhoods"), and so on as in `HMRFKMeans`. An array starts all clusters, the c-th that of class c.
     n_init : int, default=10

@@ -1,5 +1,5 @@
-"""First centroids: those of neighbourhoods, and rows drawn by distance, farthest rows or the printed rest for the
-others."""
+"""First centroids: those of neighbourhoods, and rows drawn by distance, farthest rows, any rows or the printed rest for
+the others."""
 
 from __future__ import annotations
 
@@ -50,9 +50,9 @@ def restarts(
 ) -> Iterator[np.ndarray]:
     """First centroids (K, d) of ``n_init`` runs.
 
-    Groups of rows seed the first clusters (classes their own); ``rest`` ("farthest", "k-means++", "printed") fills the
-    others. With ``explore``, where violations have a price, every second start ignores the
-    neighbourhoods: their centroids pull all runs into one basin, and J, which counts violations, tells which is better.
+    Groups of rows seed the first clusters (classes their own); ``rest`` ("farthest", "k-means++", "random", "printed")
+    fills the others. With ``explore``, where violations have a price, every second start ignores the neighbourhoods:
+    their centroids pull all runs into one basin, and J, which counts violations, tells which is better.
     """
     seeded = neighborhood_centers(problem, seeds)
     place = _places(seeds, problem.n_clusters)
@@ -62,6 +62,10 @@ def restarts(
             yield np.concatenate([seeded, _perturbed(middle, problem.n_clusters - len(seeded), rng)])[place]
         return
     field = build_field(problem)
+    if rest == "random":
+        for _ in range(n_init):
+            yield _add_any(field, seeded, rng)[place]
+        return
     nearest = np.full(problem.n_rows, np.inf)
     if len(seeded) < problem.n_clusters:
         for center in seeded:
@@ -91,6 +95,16 @@ def _perturbed(middle: np.ndarray, count: int, rng: np.random.Generator) -> np.n
     """The global centroid with every coordinate multiplied by 1 + 0.7 (U - 0.5): the printed rest (the authors'
     program)."""
     return middle * (1.0 + 0.7 * (rng.random((count, middle.size)) - 0.5))
+
+
+def _add_any(field: Field, seeded: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+    """Add rows drawn by sample weight alone, none twice unless there are too few."""
+    centers, chance = list(seeded), field.usable.copy()
+    while len(centers) < field.problem.n_clusters:
+        row = _draw(chance if chance.any() else field.usable, field.order, rng)
+        chance[row] = 0.0
+        centers.append(row_center(field.problem, row))
+    return np.array(centers)
 
 
 def _complete(

@@ -117,9 +117,13 @@ def is_array(init) -> bool:
     return not isinstance(init, str) and not callable(init)
 
 
-def settings_of(estimator, *, metric: str | None = None, learn_weights: bool = False, **more) -> Settings:
+def settings_of(
+    estimator, *, metric: str | None = None, learn_weights: bool = False, n_init: int | None = None, **more
+) -> Settings:
     """Check the parameters that estimators share, where they have them, and make settings of them and of ``more``."""
     check_parameters(estimator)
+    n_init = estimator.n_init if n_init is None else n_init
+    inputs.check_number("n_init", n_init, numbers.Integral, 1)
     metric = estimator.metric if metric is None else metric
     inputs.check_choice("metric", metric, tuple(METRICS))
     e_step, smoothing = getattr(estimator, "e_step", "block_icm"), getattr(estimator, "smoothing", 1.0)
@@ -136,7 +140,7 @@ def settings_of(estimator, *, metric: str | None = None, learn_weights: bool = F
         smoothing=(float(smoothing), min(float(smoothing), SMOOTHING_FLOOR)),
     )
     infer = bool(getattr(estimator, "infer_constraints", True))
-    return Settings(metric, estimator.init, int(estimator.n_init), options, infer=infer, **more)
+    return Settings(metric, estimator.init, int(n_init), options, infer=infer, **more)
 
 
 def check_parameters(estimator) -> None:
@@ -144,7 +148,6 @@ def check_parameters(estimator) -> None:
     inputs.check_number("n_clusters", estimator.n_clusters, numbers.Integral, 1)
     if estimator.n_clusters > np.iinfo(np.int32).max:
         raise InputError(f"n_clusters must be at most {np.iinfo(np.int32).max}, got {estimator.n_clusters}")
-    inputs.check_number("n_init", estimator.n_init, numbers.Integral, 1)
     inputs.check_number("max_iter", estimator.max_iter, numbers.Integral, 1)
     inputs.check_number("tol", estimator.tol, numbers.Real, 0)
     if estimator.n_threads is not None and estimator.n_threads != -1:

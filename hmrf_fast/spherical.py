@@ -17,12 +17,15 @@ class SphericalKMeans(Clusterer):
     ----------
     n_clusters : int, default=8
         Number of clusters K.
-    init : {"k-means++", "auto", "low_rank", "printed"}, array of shape (K, d) or callable, default="k-means++"
+    init : {"k-means++", "random", "auto", "low_rank", "printed"}, array of shape (K, d) or callable,
+    default="k-means++"
         The start: rows drawn with a probability proportional to the cosine distance to the nearest centroid so far
         (Arthur and Vassilvitskii 2007 with that distance). "low_rank" runs in truncated SVDs first and often finds far
-        better optima on text, at several times the cost; "auto" and the others as in `HMRFKMeans`.
-    n_init : int, default=1
-        Number of random starts; the lowest objective wins.
+        better optima on text, at several times the cost; "random" draws rows by sample weight alone; "auto" and
+        "printed" as in `HMRFKMeans`.
+    n_init : int or "auto", default=1
+        Number of random starts; the lowest objective wins. "auto", as in scikit-learn: 10 for "random" and callables,
+        else 1.
     max_iter : int, default=100
         Largest number of iterations of each start.
     tol : float, default=1e-4
@@ -114,4 +117,7 @@ class SphericalKMeans(Clusterer):
         return self._fit(X, None, None, None, None, sample_weight)
 
     def _settings(self) -> Settings:
-        return settings_of(self, metric="cosine")
+        n_init = self.n_init
+        if isinstance(n_init, str) and n_init == "auto":
+            n_init = 10 if callable(self.init) or (isinstance(self.init, str) and self.init == "random") else 1
+        return settings_of(self, metric="cosine", n_init=n_init)

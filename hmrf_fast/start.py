@@ -15,7 +15,7 @@ from hmrf_fast.low_rank import RANKS, low_rank_starts, usable_ranks
 from hmrf_fast.seeding import restarts, useful_restarts
 from hmrf_fast.seeds import Seeds
 
-RESTS = {"neighborhoods": "farthest", "k-means++": "k-means++", "printed": "printed"}
+RESTS = {"neighborhoods": "farthest", "k-means++": "k-means++", "random": "random", "printed": "printed"}
 CHOICES = ("auto", "low_rank", *RESTS)
 
 

@@ -19,6 +19,8 @@ class Violations(NamedTuple):
     cannot_link_group_pairs: int  # violated pairs inside cannot-link groups
     same_class_pairs: int  # pairs of one class in different clusters
     different_class_pairs: int  # pairs of different classes in one cluster
+    all_must_link_group_pairs: int  # violated or not: inside must-link groups and of one class
+    all_cannot_link_group_pairs: int  # inside cannot-link groups and of different classes
 
 
 def violations(resolved: Resolved, labels: np.ndarray) -> Violations:
@@ -42,12 +44,17 @@ def violations(resolved: Resolved, labels: np.ndarray) -> Violations:
     first, second = resolved.cannot_link.T
     together = labels[first] == labels[second]
     all_must, same_must = _pairs_inside(resolved.must_link_groups, labels)
-    _, same_cannot = _pairs_inside(resolved.cannot_link_groups, labels)
+    all_cannot, same_cannot = _pairs_inside(resolved.cannot_link_groups, labels)
     all_class, same_class = _pairs_inside(resolved.labels, labels)
-    different = 0
+    different = all_different = 0
     if resolved.labels is not None:
+        known = int(np.count_nonzero(resolved.labels.codes >= 0))
         different = _n_pairs(labels[resolved.labels.codes >= 0]) - same_class
-    return Violations(apart, together, all_must - same_must, same_cannot, all_class - same_class, different)
+        all_different = known * (known - 1) // 2 - all_class
+    return Violations(
+        apart, together, all_must - same_must, same_cannot, all_class - same_class, different, all_must + all_class,
+        all_cannot + all_different,
+    )  # fmt: skip
 
 
 def _n_pairs(codes: np.ndarray) -> int:

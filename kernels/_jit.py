@@ -7,11 +7,13 @@ of them gives new names, hence new cache entries.
 
 from __future__ import annotations
 
+import functools
 import hashlib
 import warnings
 from pathlib import Path
 
 import numba
+import numpy as np
 from numba.core.caching import FunctionCache
 
 from hmrf_fast.kernels.notices import CacheWarning
@@ -98,12 +100,24 @@ def inlined(function):
 
 
 def _compiled(function, flags: set[str]):
+    if JIT_DISABLED:
+        return _without_floating_warnings(function)
     function.__qualname__ = f"{function.__qualname__}-{STAMP}"
     dispatcher = numba.njit(nogil=True, error_model="numpy", fastmath=flags)(function)
-    if JIT_DISABLED:
-        return dispatcher
     try:
         dispatcher._cache = _ForgivingCache(function)
     except (RuntimeError, OSError) as error:
         _warn_once(error)
     return dispatcher
+
+
+def _without_floating_warnings(function):
+    """Machine code wraps integers around and divides by zero in silence; where kernels run as plain Python (the
+    environment variable NUMBA_DISABLE_JIT), NumPy would warn of each."""
+
+    @functools.wraps(function)
+    def run(*arguments):
+        with np.errstate(all="ignore"):
+            return function(*arguments)
+
+    return run

@@ -158,7 +158,9 @@ class _Directional(Metric):
         return _invert(np.sqrt(square)), 0.0
 
     def offsets(self, square, total, logs, alpha, weights):
-        inverse = _invert(np.sqrt(square))  # 1 after an M-step, but not once the weights have moved
+        # 1 but for rounding after an M-step, which takes it as 1 (not once the weights have moved): it must be the same
+        # number here, or `predict` would break ties between equal centroids in another way than the fit.
+        inverse = np.where(np.abs(square - 1.0) <= 1e-12, 1.0, _invert(np.sqrt(square)))
         return inverse, np.zeros_like(square), inverse * total if self.centred else np.zeros_like(square)
 
     def centroid_gradient(self, terms, centers, sums, agreement, alpha):

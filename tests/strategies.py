@@ -85,3 +85,12 @@ def must_and_cannot(pairs):
     """Split [(i, j, kind, weight)] into the two (n_pairs, 2) index arrays that estimators take."""
     split = ([(i, j) for i, j, kind, _ in pairs if kind == wanted] for wanted in (MUST_LINK, CANNOT_LINK))
     return tuple(np.array(chosen, dtype=np.int64).reshape(-1, 2) for chosen in split)
+
+
+@st.composite
+def planted(draw, n=(6, 24), K=(2, 4)):
+    """Rows, a number of clusters, classes that use all of them, and pairs that agree with the classes."""
+    n, K, rng = draw(st.integers(*n)), draw(st.integers(*K)), draw(random_states())
+    truth = np.concatenate([np.arange(K), rng.integers(K, size=n - K)])
+    X = rng.uniform(0.1, 1.0, (n, 5)) + rng.uniform(0, 3, (K, 5))[truth]
+    return X, K, truth, draw(pair_lists(n, max_size=20, truth=truth))

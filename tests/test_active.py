@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from itertools import combinations
+from itertools import combinations, islice
 
 import numpy as np
 import pytest
@@ -16,6 +16,7 @@ from strategies import csr_matrices
 from hmrf_fast import Constraints
 from hmrf_fast.active import ActiveLearner, ExploreConsolidate, LabelOracle
 from hmrf_fast.active.knowledge import Knowledge
+from hmrf_fast.active.replay import Replay
 from hmrf_fast.active.space import Space
 from hmrf_fast.geometry import measure
 from hmrf_fast.neighborhood_seeds import distances_to
@@ -217,3 +218,54 @@ def test_any_strategy_asks_only_what_is_open(truth, batch_size):
     check_session(learner, len(truth), truth)
     expected = [int(truth[i] == truth[j]) for i, j in combinations(range(len(truth)), 2)]
     assert learner.received == expected * 2
+
+
+@given(tasks(), st.integers(1, 4))
+def test_undo_works_nothing_out_again(task, count):
+    """What was prepared before the first answer is kept, and gone through again."""
+    X, truth, learner = task
+    learner.fit(X, oracle=LabelOracle(truth))
+    pairs, space = learner.pairs_.tolist(), learner._dialogue.board.space
+    looked = []
+    to_row = space.to_row
+    space.to_row = lambda row: looked.append(row) or to_row(row)
+    for _ in range(min(count, learner.n_queries_)):
+        learner.undo()
+    assert not looked and learner._dialogue.board.space is space
+    assert learner.pairs_.tolist() == pairs[: learner.n_queries_]
+
+
+@given(st.lists(st.integers()), st.lists(st.one_of(st.integers(0, 6), st.none())))
+def test_replays_yield_the_same_once_and_again(numbers, visits):
+    """Also after an exception in the middle (None: the next number cannot be worked out)."""
+    worked_out, broken = [], False
+
+    def begin():
+        for number in numbers:
+            if broken:
+                raise KeyboardInterrupt
+            worked_out.append(number)
+            yield number
+
+    replay = Replay(begin)
+    for visit in visits:
+        broken = visit is None
+        if not broken:
+            assert list(islice(replay, visit)) == numbers[:visit]
+        elif len(worked_out) < len(numbers):
+            with pytest.raises(KeyboardInterrupt):
+                list(replay)
+    broken = False
+    assert list(replay) == numbers == list(replay)
+    if None not in visits:
+        assert worked_out == numbers
+
+
+@given(tasks())
+def test_rows_in_neighbourhoods_weigh_double(task):
+    X, truth, learner = task
+    learner.fit(X, oracle=LabelOracle(truth))
+    expected = np.ones(X.shape[0])
+    for rows in learner.neighborhoods_:
+        expected[rows] = 2.0
+    np.testing.assert_array_equal(learner.sample_weight_, expected)

@@ -139,13 +139,13 @@ def test_an_interruption_of_the_strategy_loses_nothing(task, when):
 def test_an_interrupted_undo_loses_nothing():
     learner = ExploreConsolidate(2, metric="sqeuclidean", random_state=0).fit(LINE, oracle=LabelOracle(HALVES))
     pairs, space = learner.pairs_.tolist(), learner._dialogue.board.space
-    to_row = space.to_row
+    to_neighborhoods = space.to_neighborhoods
 
-    def interrupted(row):
-        space.to_row = to_row
+    def interrupted(*_):
+        space.to_neighborhoods = to_neighborhoods
         raise KeyboardInterrupt
 
-    space.to_row = interrupted
+    space.to_neighborhoods = interrupted
     with pytest.raises(KeyboardInterrupt):
         learner.undo()
     assert learner.pairs_.tolist() == pairs[:-1]

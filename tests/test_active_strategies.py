@@ -10,12 +10,14 @@ from active_helpers import check_session
 from hypothesis import given
 from hypothesis import strategies as st
 from oracle import METRICS
+from sklearn.exceptions import NotFittedError
 from strategies import csr_matrices
 
 from hmrf_fast import Constraints, HMRFKMeans, datasets
 from hmrf_fast.active import LabelOracle, SuperInstances
+from hmrf_fast.active.coordinates import distances
 from hmrf_fast.active.coverage import Coverage, by_coverage
-from hmrf_fast.active.propagation import propagate
+from hmrf_fast.active.propagation import electorate, propagate
 from hmrf_fast.protocol import draw_pairs, split_halves
 from hmrf_fast.scores import normalized_mutual_information
 
@@ -195,3 +197,59 @@ def test_sixty_questions_teach_more_than_sixty_random_pairs(name):
             labels = HMRFKMeans(3, random_state=seed).fit(X, constraints=known).labels_
             scores.append(normalized_mutual_information(y[test], labels[test]))
     assert np.mean(active) > np.mean(random) + 0.03
+
+
+@given(sessions())
+def test_predicted_labels_are_those_of_the_session_but_for_placed_rows(task):
+    X, truth, rows, learner = task
+    learner.fit(X, oracle=LabelOracle(truth), rows=rows)
+    placed = np.concatenate([*learner.neighborhoods_, np.zeros(0, np.int64)]).astype(np.int64)
+    differ = np.flatnonzero(learner.predict(X) != learner.labels_)
+    if learner.neighborhoods_:  # a tie may go another way where a product of fewer rows rounds differently
+        apart = electorate(learner._coordinates, learner._placed())
+        seen = distances(
+            learner._coordinates @ apart.lens if apart.lens.ndim else learner._coordinates * apart.lens, apart.points
+        )
+        two = np.sort(np.partition(seen, 1, axis=1)[:, :2], axis=1) if seen.shape[1] > 1 else np.empty((len(seen), 0))
+        tied = np.flatnonzero(np.ptp(two, axis=1) <= 1e-6 * two[:, 1]) if two.shape[1] else np.zeros(0, np.int64)
+        differ = np.setdiff1d(differ, tied)
+    assert np.isin(differ, placed).all()
+
+
+@pytest.mark.parametrize("metric", METRICS)
+def test_new_rows_join_the_neighbourhood_of_rows_like_them(metric):
+    X, y = datasets.load("news_different_3", values="counts", return_X_y=True)
+    half = np.arange(0, 300, 2)
+    learner = SuperInstances(3, metric=metric, budget=60, random_state=0).fit(X[half], oracle=LabelOracle(y[half]))
+    placed = {row: code for code, rows in enumerate(learner.neighborhoods_) for row in rows.tolist()}
+    copies = [row for row in placed]
+    if metric != "sqeuclidean":  # whose first axis on raw counts is the length of the message
+        new = np.arange(1, 300, 2)
+        agreement = normalized_mutual_information(y[new], learner.predict(X[new]))
+        assert agreement >= normalized_mutual_information(y[half], learner.labels_) - 0.25 and agreement > 0.3
+    found = pickle.loads(pickle.dumps(learner)).predict(X[half][copies])
+    np.testing.assert_array_equal(found, learner.predict(X[half])[copies])
+    with pytest.raises(ValueError, match="3293"):
+        learner.predict(X[:, :5])
+
+
+def test_predict_before_any_session_and_any_answer():
+    learner = SuperInstances(metric="sqeuclidean", budget=0, random_state=0)
+    with pytest.raises(NotFittedError):
+        learner.predict(np.eye(3))
+    learner.fit(np.eye(4), oracle=LabelOracle([0, 0, 1, 1]))
+    assert learner.predict(np.eye(4)).tolist() == learner.labels_.tolist()
+
+
+def test_undo_keeps_coordinates_and_order():
+    X, y = datasets.load("news_similar_3", return_X_y=True)
+    learner = SuperInstances(budget=30, random_state=0).fit(X, oracle=LabelOracle(y))
+    memo, pairs = dict(learner._dialogue.board.space.memo), learner.pairs_.tolist()
+    for _ in range(3):
+        learner.undo()
+    after = learner._dialogue.board.space.memo
+    assert set(after) == set(memo) >= {"coordinates", "order"} and all(after[name] is memo[name] for name in memo)
+    for _ in range(3):
+        (pair,) = learner.ask()
+        learner.tell([pair], [bool(y[pair[0]] == y[pair[1]])])
+    assert learner.pairs_.tolist() == pairs

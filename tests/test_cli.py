@@ -6,10 +6,12 @@ import json
 import os
 import re
 import signal
+import struct
 import subprocess
 import sys
 import textwrap
 import time
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -100,6 +102,29 @@ def test_demo_quick():
     ):
         assert expected in told
     assert "must-links:" in told and "seconds in all" in told
+
+
+@pytest.mark.skipif(os.name != "posix", reason="pseudo-terminals are for POSIX")
+@pytest.mark.parametrize("columns", [80, 120])
+def test_paragraphs_of_the_demo_fill_the_window(columns):
+    handle, other = os.openpty()
+    fcntl = pytest.importorskip("fcntl")
+    termios = pytest.importorskip("termios")
+    fcntl.ioctl(other, termios.TIOCSWINSZ, struct.pack("HHHH", 40, columns, 0, 0))
+    plain = {name: value for name, value in os.environ.items() if name not in ("COLUMNS", "LINES")}
+    script = (
+        "from rich.console import Console; from hmrf_fast.app.demo import READING; "
+        "Console().print(READING, highlight=False)"
+    )
+    done = subprocess.Popen([sys.executable, "-P", "-c", script], stdout=other, stderr=other, env=plain)
+    assert done.wait() == 0
+    lines = os.read(handle, 1 << 16).decode().split("\r\n")[:-1]
+    os.close(other)
+    os.close(handle)
+    lines = [re.sub(r"\x1b\[[0-9;?]*[a-zA-Z]", "", line).rstrip() for line in lines]
+    assert len(lines) > 2
+    for line, after in pairwise(lines):
+        assert len(line) <= columns < len(line) + 1 + len(after.split()[0]), "a line that could have held more"
 
 
 def test_fit_writes_all(news, pairs):

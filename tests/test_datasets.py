@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import importlib
+
 import numpy as np
 import pytest
 import scipy.sparse as sp
@@ -146,3 +148,20 @@ def test_ablations():
         assert ablations.constraints_for(name, **pairs) == pairs
     with pytest.raises(ValueError, match="no ablation 'KMeans-X'; there are KMeans, "):
         ablations.constraints_for("KMeans-X", **pairs)
+
+
+@pytest.mark.parametrize("name", datasets.available())
+def test_a_data_set_is_shown_in_one_line(name):
+    corpus = datasets.load(name)
+    told = repr(corpus)
+    assert "\n" not in told and len(told) < 200
+    assert name in told and f"{corpus.data.shape[0]} x {corpus.data.shape[1]}" in told
+    assert all(key in told for key in corpus)
+
+
+@pytest.mark.parametrize("name", ["", "active", "datasets", "errors", "protocol", "scores", "ablations"])
+def test_public_modules_list_their_public_names_alone(name):
+    module = importlib.import_module(f"hmrf_fast.{name}".rstrip("."))
+    assert dir(module) == sorted(module.__all__)
+    for each in module.__all__:
+        assert getattr(module, each) is not None

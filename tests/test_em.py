@@ -18,7 +18,7 @@ from hmrf_fast.constraints import Constraints
 from hmrf_fast.errors import ConvergenceWarning, EmptyClusterWarning, HMRFError, HMRFWarning
 from hmrf_fast.hmrf_kmeans import HMRFKMeans
 
-INITS = ("auto", "low_rank", "neighborhoods", "k-means++", "printed")
+INITS = ("auto", "low_rank", "neighborhoods", "k-means++", "random", "printed")
 DTYPES = (np.float64, np.float32)
 
 

@@ -128,7 +128,7 @@ def test_an_exception_in_the_callback_changes_nothing():
         ({"n_clusters": 0}, "n_clusters must be at least 1, got 0"),
         ({"n_clusters": 2.5}, "n_clusters must be an integer, got 2.5"),
         ({"metric": "euclidean"}, "metric must be one of .*'sqeuclidean'.*, got 'euclidean'"),
-        ({"init": "random"}, "init must be one of .*, got 'random'"),
+        ({"init": "uniform"}, "init must be one of .*, got 'uniform'"),
         ({"e_step": "gibbs"}, "e_step must be one of .*, got 'gibbs'"),
         ({"penalty": 1}, "penalty must be one of .*, got 1"),
         ({"n_init": True}, "n_init must be an integer, got True"),
@@ -182,6 +182,16 @@ class TestBadData:
 def test_unconverged_fit_warns():
     with pytest.warns(ConvergenceWarning, match="max_iter=1"):
         HMRFKMeans(3, init="k-means++", n_init=1, max_iter=1, random_state=0).fit(NEWS.data)
+
+
+@pytest.mark.parametrize("metric", ["cosine", "sqeuclidean", "pearson"])
+def test_a_fit_that_rests_after_its_only_iteration_has_converged(metric):
+    """Warnings are errors here."""
+    X = np.repeat([[9.0, 0.1, 0.3], [0.7, 5.0, 1.0]], 4, axis=0)
+    model = HMRFKMeans(2, metric=metric, learn_weights=False, init="k-means++", max_iter=1, random_state=0).fit(X)
+    assert model.converged_ and model.n_iter_ == 1 and model.objective_ == pytest.approx(0.0, abs=1e-12)
+    start = SphericalKMeans(2, random_state=0).fit(X).cluster_centers_
+    assert SphericalKMeans(2, init=start, max_iter=1).fit(X + np.eye(8, 3)).n_iter_ == 1
 
 
 def test_sample_weight_is_repetition():

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import re
+import warnings
 
 import numpy as np
 import oracle
@@ -11,11 +12,18 @@ import pytest
 import scipy.sparse as sp
 from hypothesis import given
 from hypothesis import strategies as st
-from sklearn.cluster import KMeans
-from strategies import must_and_cannot, pair_lists, random_states
+from strategies import must_and_cannot, planted, random_states
 
 import hmrf_fast
-from hmrf_fast import ConstrainedKMeans, Constraints, COPKMeans, HMRFKMeans, PCKMeans, SeededKMeans, SphericalKMeans
+from hmrf_fast import (
+    ConstrainedKMeans,
+    Constraints,
+    COPKMeans,
+    HMRFKMeans,
+    PCKMeans,
+    SeededKMeans,
+    SphericalKMeans,
+)
 from hmrf_fast.errors import (
     ConstraintError,
     ContradictionError,
@@ -36,15 +44,6 @@ pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceW
 def groups_of(labels):
     """A partition whatever its numbers."""
     return {frozenset(np.flatnonzero(labels == label).tolist()) for label in np.unique(labels)}
-
-
-@st.composite
-def planted(draw, n=(6, 24), K=(2, 4)):
-    """Rows, a number of clusters, classes that use all of them, and pairs that agree with the classes."""
-    n, K, rng = draw(st.integers(*n)), draw(st.integers(*K)), draw(random_states())
-    truth = np.concatenate([np.arange(K), rng.integers(K, size=n - K)])
-    X = rng.uniform(0.1, 1.0, (n, 5)) + rng.uniform(0, 3, (K, 5))[truth]
-    return X, K, truth, draw(pair_lists(n, max_size=20, truth=truth))
 
 
 # ---------------------------------------------------------------------------------------------------------------------
@@ -72,7 +71,6 @@ def test_pckmeans_reports_equation_2_1_and_never_raises_it(case, metric, w, nois
 
 def fit_quietly(model, X, **known):
     """Contradictions are part of the example."""
-    import warnings
 
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ContradictionWarning)
@@ -292,32 +290,6 @@ def test_malformed_probabilities_are_refused():
 
 
 # ---------------------------------------------------------------------------------------------------------------------
-# SphericalKMeans
-
-
-@given(planted(), random_states())
-def test_spherical_kmeans_follows_the_plain_loop(case, rng):
-    X, K, *_ = case
-    start = X[rng.choice(len(X), K, replace=False)]
-    model = SphericalKMeans(K, init=start, tol=0).fit(sp.csr_matrix(X))
-    np.testing.assert_array_equal(model.labels_, oracle.plain_spherical_kmeans(X, start))
-    np.testing.assert_allclose(np.linalg.norm(model.cluster_centers_, axis=1), 1.0, rtol=1e-12)
-
-
-def test_spherical_kmeans_stands_in_for_kmeans():
-    rng = np.random.default_rng(0)
-    X = sp.random(60, 30, density=0.3, random_state=rng, format="csr") + sp.csr_matrix(np.eye(60, 30))
-    unit = X.multiply(1 / np.sqrt(X.multiply(X).sum(1))).tocsr()
-    ours = SphericalKMeans(4, random_state=0, n_init=20).fit(X, sample_weight=np.ones(60))
-    theirs = KMeans(4, random_state=0, n_init=20).fit(unit)
-    own = unit @ theirs.cluster_centers_.T / np.linalg.norm(theirs.cluster_centers_, axis=1)
-    cosine = np.sum(1 - np.asarray(own)[np.arange(60), theirs.labels_])
-    assert ours.inertia_ <= cosine * 1.02
-    np.testing.assert_array_equal(ours.predict(X), ours.labels_)
-    assert ours.fit_transform(X).shape == (60, 4) and ours.score(X) == pytest.approx(-ours.inertia_)
-
-
-# ---------------------------------------------------------------------------------------------------------------------
 # All of them
 
 
@@ -400,7 +372,7 @@ def test_what_merged_clusters_cannot_hold_is_proven():
         ("init", None, "init must be a name, an array of 2 centers"),
         ("init", [[np.nan], [1.0]], "init must be a name, an array of 2 centers"),
         ("init", lambda X, K, random_state: None, "init must be a name, an array of 2 centers"),
-        ("init", "random", "init must be one of"),
+        ("init", "uniform", "init must be one of"),
         ("random_state", "a", "random_state='a' is no seed"),
         ("random_state", -1, "random_state=-1 is no seed"),
         ("random_state", 1.5, r"random_state=1\.5 is no seed"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -9,10 +10,10 @@ from pathlib import Path
 import pytest
 
 
-def run(code: str) -> str:
+def run(code: str, **variables: str) -> str:
     # -P: the working directory, maybe a checkout without hmrf_fast.kernels, must not come before the installed package.
     command = [sys.executable, "-P", "-W", "error", "-c", code]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=120)
+    done = subprocess.run(command, capture_output=True, text=True, timeout=300, env=os.environ | variables)
     assert done.returncode == 0, done.stderr
     return done.stdout.strip()
 
@@ -63,3 +64,17 @@ def test_a_checkout_finds_its_own_kernels():
     root = Path(__file__).resolve().parents[1]
     found = subprocess.run([sys.executable, "-c", code], cwd=root, capture_output=True, text=True, check=True)
     assert Path(found.stdout.strip()).parent == root / "kernels"
+
+
+def test_kernels_as_plain_python_warn_of_nothing_and_find_the_same():
+    """NUMBA_DISABLE_JIT=1; the command line makes every warning an error."""
+    code = (
+        "import numpy as np\n"
+        "from hmrf_fast import HMRFKMeans\n"
+        "X = np.abs(np.random.default_rng(0).normal(size=(20, 5)))\n"
+        "for metric in ('cosine', 'sqeuclidean', 'i_divergence', 'pearson'):\n"
+        "    model = HMRFKMeans(2, metric=metric, init='k-means++', n_init=1, random_state=0)\n"
+        "    model.fit(X, must_link=[(0, 1)], cannot_link=[(0, 2), (4, 5)])\n"
+        "    print(metric, model.labels_.tolist(), f'{model.objective_:.6g}')\n"
+    )
+    assert run(code, NUMBA_DISABLE_JIT="1") == run(code, NUMBA_DISABLE_JIT="0")

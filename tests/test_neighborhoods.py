@@ -181,11 +181,26 @@ class TestReport:
         assert str(report).splitlines() == [
             "must-links:     2 given, 0 violated",
             "cannot-links:   1 given, 1 violated",
-            "group pairs:    0 violated",
             "neighbourhoods: 1, sizes 3 to 3, median 3",
             "contradictions: 1",
             "  cannot-link (0, 2) contradicts the must-links 0-1-2",
         ]
+
+    def test_groups_and_classes_are_counted(self):
+        constraints = Constraints(
+            must_link_groups=[0, 0, 0, 1, 1], cannot_link_groups=[0, 0, 0, -1, -1], partial_labels=[0, 1, 0, 1, -1]
+        )
+        labels = np.array([0, 0, 1, 1, 1])
+        report = build_report(resolve(constraints, 5), labels)
+        same = [(0, 1), (0, 2), (1, 2), (3, 4), (0, 2), (1, 3)]
+        apart = [(0, 1), (0, 2), (1, 2), (0, 1), (0, 3), (1, 2), (2, 3)]
+        assert (report.n_must_link_in_groups, report.n_cannot_link_in_groups) == (len(same), len(apart))
+        assert report.n_must_link_in_groups_violated == sum(labels[i] != labels[j] for i, j in same)
+        assert report.n_cannot_link_in_groups_violated == sum(labels[i] == labels[j] for i, j in apart)
+        assert report.n_group_pairs_violated == 7
+        told = str(report).splitlines()
+        assert told[0] == "must-links:     0 given, 0 violated; 6 in groups, 4 violated"
+        assert told[1] == "cannot-links:   0 given, 0 violated; 7 in groups, 3 violated"
 
     def test_empty_report(self):
         report = build_report(resolve(None, 0), np.empty(0, int))

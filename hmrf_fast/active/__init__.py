@@ -30,3 +30,7 @@ __all__ = [
     "TerminalOracle",
     "top_terms",
 ]
+
+
+def __dir__() -> list[str]:
+    return list(__all__)

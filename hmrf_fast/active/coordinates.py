@@ -3,18 +3,40 @@ structure."""
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 from threadpoolctl import threadpool_limits
 
 from hmrf_fast.active.space import Space
-from hmrf_fast.low_rank import project, unit_rows, usable_ranks
+from hmrf_fast.geometry import Problem
+from hmrf_fast.low_rank import axes, unit_rows, usable_ranks
 
 FEW_FEATURES = 100
 SMALL_RANK = 5  # where the data has hardly any distinct rows
 
 
-def coordinates(space: Space, n_clusters: int | None, rng: np.random.Generator) -> np.ndarray:
-    """Dense coordinates of the rows.
+class Frame(NamedTuple):
+    """How rows become coordinates."""
+
+    metric: str
+    axes: np.ndarray | None  # (r, d) directions, or None for the features themselves
+
+    def coordinates(self, problem: Problem) -> np.ndarray:
+        """(n, r) float64 of the rows of a problem under the same metric; of unit length (or zero) where only
+        directions count. Cost: nnz times r."""
+        rows = unit_rows(problem)
+        plain = rows.toarray() if self.axes is None else rows @ self.axes.T
+        if self.axes is None and problem.metric.centred:
+            plain -= plain.mean(axis=1, keepdims=True)
+        if not is_directional(self.metric):
+            return plain
+        norms = np.sqrt(np.einsum("ij,ij->i", plain, plain))
+        return plain / np.where(norms > 0, norms, 1.0)[:, None]
+
+
+def frame_of(space: Space, n_clusters: int | None, rng: np.random.Generator) -> Frame:
+    """The coordinates that fit a data set.
 
     Rows that share hardly a word with one another share directions: in the span of some thirty singular vectors
     (`low_rank`) near rows are alike, in the full space they are not.
@@ -29,25 +51,18 @@ def coordinates(space: Space, n_clusters: int | None, rng: np.random.Generator) 
 
     Returns
     -------
-    ndarray of shape (n, r), float64
-        Of unit length (or zero) unless the metric is squared Euclidean. Cost: nnz times r.
+    Frame
     """
     problem = space.problem._replace(n_clusters=n_clusters or 1)
     if problem.corpus.n_features <= FEW_FEATURES:
-        plain = unit_rows(problem).toarray()
-        if problem.metric.name == "pearson":
-            plain -= plain.mean(axis=1, keepdims=True)
-    else:
-        plain = project(problem, max(usable_ranks(problem), default=min(SMALL_RANK, problem.n_rows)), rng)
-    if not is_directional(space):
-        return plain
-    norms = np.sqrt(np.einsum("ij,ij->i", plain, plain))
-    return plain / np.where(norms > 0, norms, 1.0)[:, None]
+        return Frame(problem.metric.name, None)
+    rank = max(usable_ranks(problem), default=min(SMALL_RANK, problem.n_rows))
+    return Frame(problem.metric.name, axes(problem, rank, rng))
 
 
-def is_directional(space: Space) -> bool:
+def is_directional(metric: str) -> bool:
     """Whether only the direction of coordinates counts."""
-    return space.problem.metric.name != "sqeuclidean"
+    return metric != "sqeuclidean"
 
 
 def distances(first: np.ndarray, second: np.ndarray) -> np.ndarray:

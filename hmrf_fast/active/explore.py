@@ -13,6 +13,8 @@ from hmrf_fast.active.frontier import Frontier
 from hmrf_fast.active.learner import ActiveLearner
 from hmrf_fast.active.placing import place, side_by_side
 from hmrf_fast.active.questions import Board, Strategy
+from hmrf_fast.active.replay import Replay
+from hmrf_fast.active.space import Space
 
 
 class ExploreConsolidate(ActiveLearner):
@@ -64,6 +66,8 @@ class ExploreConsolidate(ActiveLearner):
         Questions answered.
     neighborhoods_ : list of ndarray of int64
         Rows of each neighbourhood, in order of discovery; single rows are allowed. They all differ.
+    sample_weight_ : ndarray of shape (n,), float64
+        2 for rows of ``neighborhoods_``, 1 for others, for the fit that uses ``constraints_``; see `SuperInstances`.
     stop_reason_ : {"exhausted", "budget", "awaiting answers", "stopped", "open"}
     n_features_in_ : int
 
@@ -119,7 +123,7 @@ class ExploreConsolidate(ActiveLearner):
         inputs.check_choice("explore", self.explore, ("farthest", "density"))
 
     def _strategy(self, board: Board) -> Strategy:
-        rng = np.random.default_rng(board.seed)
+        rng = np.random.default_rng(board.seed).spawn(2)[1]
         yield from explore(board, rng, self.explore)
         if board.n_clusters is not None and len(board.founders) == board.n_clusters > 1:
             yield from consolidate(board, rng)
@@ -132,8 +136,12 @@ def explore(board: Board, rng: np.random.Generator, order: str) -> Strategy:
     """
     if board.rows.size == 0:
         return
-    frontier = Frontier(board.space, board.rows, _density(board, rng.spawn(1)[0]) if order == "density" else None)
-    candidates = _candidates(board, frontier, rng)
+    if "candidates" not in board.space.memo:
+        known = [sorted(filter(board.may_ask, members)) for members in board.knowledge.sets()]
+        first = [rows[0] for rows in sorted(filter(None, known), key=lambda rows: (-len(rows), rows[0]))]
+        space, rows, seed = board.space, board.rows, board.seed
+        board.space.memo["candidates"] = Replay(lambda: _candidates(space, rows, first, seed, order))
+    candidates = iter(board.space.memo["candidates"])
     while board.n_clusters is None or len(board.founders) < board.n_clusters:
         count = board.batch_size if board.founders else 1
         wave = list(islice(candidates, count))
@@ -149,16 +157,12 @@ def consolidate(board: Board, rng: np.random.Generator) -> Strategy:
         yield from side_by_side(place(board, row, rng) for row in wave)
 
 
-def _density(board: Board, rng: np.random.Generator) -> np.ndarray:
-    if "density" not in board.space.memo:
-        board.space.memo["density"] = closeness(board.space, board.rows, rng)
-    return board.space.memo["density"]
-
-
-def _candidates(board: Board, frontier: Frontier, rng: np.random.Generator) -> Iterator[int]:
-    known = [sorted(filter(board.may_ask, members)) for members in board.knowledge.sets()]
-    first = [rows[0] for rows in sorted(filter(None, known), key=lambda rows: (-len(rows), rows[0]))]
-    for row in first or [int(rng.choice(board.rows))]:
+def _candidates(space: Space, rows: np.ndarray, first: list[int], seed: int, order: str) -> Iterator[int]:
+    """All rows, whatever is answered, in this order: the first ones, then those far from all before them."""
+    rng = np.random.default_rng(seed)
+    density = closeness(space, rows, rng.spawn(1)[0]) if order == "density" else None
+    frontier = Frontier(space, rows, density)
+    for row in first or [int(rng.choice(rows))]:
         frontier.visit(row)
         yield row
     while not frontier.is_empty:

@@ -60,7 +60,11 @@ class ActiveLearner(Published, BaseEstimator):
         constraints : Constraints, optional
             What is known already; used, and never asked.
         session : path-like, optional
-            File to which every answer is saved as it is given. If it exists, its session goes on.
+            File to which every answer is saved as it is given. If it exists, its session goes on. It must be one of
+            the same rows in the same order, the same ``rows``, ``constraints`` and parameters; only ``budget``,
+            ``on_contradiction``, ``n_threads`` and a ``random_state`` that is no int may change: they do not decide
+            which question follows from which answers. An oracle with a method ``neighborhood`` goes on with such
+            oracles only.
 
         Returns
         -------

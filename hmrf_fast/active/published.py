@@ -11,6 +11,8 @@ from hmrf_fast.active.dialogue import Dialogue
 from hmrf_fast.active.questions import facts_of
 from hmrf_fast.constraints import Constraints
 
+PLACED_WEIGHT = 2.0
+
 
 class Published:
     """Attributes of a learner, computed from its session when they are read: true after every single answer."""
@@ -47,6 +49,15 @@ class Published:
         """int64 rows of each neighbourhood, ascending, in order of discovery; they all differ from one another."""
         board = self._begun().board
         return [np.sort(np.array(board.knowledge.members(row), dtype=np.int64)) for row in board.founders]
+
+    @property
+    def sample_weight_(self) -> np.ndarray:
+        """(n,) float64: 2 for rows in neighbourhoods, 1 for others, for the fit that uses `constraints_`."""
+        board = self._begun().board
+        weight = np.ones(board.knowledge.n_rows)
+        for row in board.founders:
+            weight[board.knowledge.members(row)] = PLACED_WEIGHT
+        return weight
 
     @property
     def stop_reason_(self) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
@@ -16,6 +17,7 @@ from hmrf_fast.penalties import empty_graph
 from hmrf_fast.seeds import hard_seeds
 
 _NONE = np.zeros(0, np.int64)
+_BLOCK = 1 << 15  # numbers that stay in the processor's cache
 
 
 class Space:
@@ -36,14 +38,15 @@ class Space:
     problem : Problem
         The rows as the engine sees them.
     memo : dict
-        What strategies computed from the rows alone; a session that takes an answer back is run again on this space.
+        What strategies computed before the first answer; a session that takes an answer back is run again on this
+        space.
     """
 
     def __init__(self, matrix: sp.csr_matrix, metric: str, n_threads: int) -> None:
-        self.problem = _problem(matrix, metric, n_threads)
+        self.problem = problem_of(matrix, metric, n_threads)
         self._pairs = measure(self.problem, np.ones(matrix.shape[1])).pairs
         self._by_feature = matrix.tocsc()
-        self.memo: dict[str, np.ndarray] = {}
+        self.memo: dict[str, Any] = {}
 
     @property
     def n_rows(self) -> int:
@@ -51,12 +54,12 @@ class Space:
 
     def to_row(self, row: int) -> np.ndarray:
         """(n,) float64 distances of all rows to one row; cost: the non-zeros of the row's features, and n."""
-        n, metric = self.n_rows, self.problem.metric
+        n = self.n_rows
         shared = self._shared_with(row)
-        weights, rows, same, phi = np.ones(shared.n_features), np.arange(n), np.full(n, row), np.empty(n)
+        weights, rows, same, phi = np.ones(1), np.arange(n), np.full(n, row), np.empty(n)
         self.problem.over_rows(
             lambda first, last: pair_distances(
-                shared, self._pairs, self.problem.unit, weights, metric.entropic, rows, same, first, last, phi
+                shared, self._pairs, self.problem.unit, weights, False, rows, same, first, last, phi
             )
         )
         phi[row] = 0.0
@@ -68,26 +71,43 @@ class Space:
         metric = self.problem.metric
         members = np.concatenate([np.asarray(part, dtype=np.int64) for part in neighborhoods])
         of = np.repeat(np.arange(len(neighborhoods)), [len(part) for part in neighborhoods]).astype(np.int32)
-        centers = matrix_of(gather(_problem(rows[members], metric), hard_seeds(of, _NONE, _NONE)).problem)
-        joined = _problem(sp.vstack([rows[[row]], centers], format="csr"), metric)
+        centers = matrix_of(gather(problem_of(rows[members], metric), hard_seeds(of, _NONE, _NONE)).problem)
+        joined = problem_of(sp.vstack([rows[[row]], centers], format="csr"), metric)
         weights = np.ones(rows.shape[1])
         return distances_to(joined, measure(joined, weights).pairs, weights, 0)[1:]
 
     def _shared_with(self, row: int) -> Corpus:
         """A small corpus in which all rows overlap with one row as they do in the whole one.
 
-        A pair's distance needs the features that both have and, from elsewhere, terms of either row. Where the overlap
-        is an inner product, it enters as the only feature, of which the row itself has 1; else the row's features stay.
+        A pair's distance needs the overlap of both, a number, and, from elsewhere, terms of either row. The overlap
+        enters as the value of the only feature, of which the row itself has 1.
         """
         corpus = self.problem.corpus
         span = slice(corpus.indptr[row], corpus.indptr[row + 1])
-        postings = self._by_feature[:, corpus.indices[span]]
+        postings, values = self._by_feature[:, corpus.indices[span]], corpus.values[span].astype(np.float64)
         if self.problem.metric.entropic:
-            return as_corpus(postings.tocsr())
-        products = postings @ corpus.values[span].astype(np.float64)
-        products[row] = 1.0
-        return Corpus(np.arange(self.n_rows + 1), np.zeros(self.n_rows, np.int32), products, 1)
+            overlap = _entropic_overlap(postings, self.problem.unit, values * self.problem.unit[row])
+        else:
+            overlap = postings @ values
+        overlap[row] = 1.0
+        return Corpus(np.arange(self.n_rows + 1), np.zeros(self.n_rows, np.int32), overlap, 1)
 
 
-def _problem(matrix: sp.csr_matrix, metric, n_threads: int = 1) -> Problem:
+def _entropic_overlap(postings: sp.csc_matrix, unit: np.ndarray, values: np.ndarray) -> np.ndarray:
+    """(n,) sums of x ln(x / (x + y)) + y ln(y / (x + y)) over the features y > 0 of one row, feature by feature as
+    ``kernels.pairs`` sums them."""
+    terms = np.zeros(postings.nnz)
+    other = np.repeat(values, np.diff(postings.indptr))
+    for first in range(0, terms.size, _BLOCK):
+        block = slice(first, first + _BLOCK)
+        x, y = postings.data[block] * unit[postings.indices[block]], other[block]
+        there = (x > 0) & (y > 0)
+        x, y = x[there], y[there]
+        both = x + y
+        terms[block][there] = x * np.log(x / both) + y * np.log(y / both)
+    return np.bincount(postings.indices, weights=terms, minlength=unit.size)
+
+
+def problem_of(matrix: sp.csr_matrix, metric, n_threads: int = 1) -> Problem:
+    """Checked rows (n, d) under a metric (or its name), without clusters and constraints."""
     return build_problem(as_corpus(matrix), metric, np.ones(matrix.shape[0]), empty_graph(), 1, n_threads=n_threads)

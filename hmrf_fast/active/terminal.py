@@ -52,7 +52,9 @@ class TerminalOracle:
     """Shows both rows of a pair and reads one key.
 
     Keys, each followed by Enter: ``s`` same, ``d`` different, ``?`` don't know, ``u`` undo the last answer (also one
-    of an earlier part of the session), ``q`` quit. The end of the input quits as well.
+    of an earlier part of the session), ``q`` quit. The end of the input quits as well. Words are understood too
+    ("same", "different", "don't know", "undo", "quit"), and ``y`` or "yes" for same, ``n`` or "no" for different,
+    ``x`` for don't know.
 
     Parameters
     ----------

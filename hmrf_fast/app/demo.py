@@ -23,10 +23,13 @@ newsgroups (normalised mutual information, on messages that no constraint touche
     hmrf-fast demo --runs 20
 """
 
-READING = """Test-half NMI: agreement of the clusters with the newsgroups (1 = the same, 0 = chance), on messages that
-no
-constraint touches. KMeans is the paper's unsupervised baseline from its printed start; -I starts from the constraints,
--C also weighs them in every assignment, -D also learns the distance; default is this library with nothing set."""
+# One line for each paragraph: the console breaks it where the window ends.
+READING = (
+    "Test-half NMI: agreement of the clusters with the newsgroups (1 = the same, 0 = chance), on messages that no "
+    "constraint touches. KMeans is the paper's unsupervised baseline from its printed start; -I starts from the "
+    "constraints, -C also weighs them in every assignment, -D also learns the distance; default is this library with "
+    "nothing set."
+)
 COUNTS = (0, 100, 500)
 METRICS = (("cosine", "tfidf"), ("i_divergence", "counts"))
 N_TERMS = 8
