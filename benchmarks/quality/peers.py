@@ -48,7 +48,7 @@ def _active_semi_clustering(name: str, trial: Trial) -> Outcome:
     with np.errstate():
         from active_semi_clustering.semi_supervised import pairwise_constraints
     np.seterr(all="warn")
-    np.random.seed(trial.seed)
+    np.random.seed(trial.seed)  # noqa: NPY002
     w = {"w": scaled_price(trial.corpus)} if name == "PCKMeans" else {}
     model = getattr(pairwise_constraints, name)(trial.corpus.n_clusters, **w)
     model.fit(_dense(trial.corpus), ml=trial.must_link.tolist(), cl=trial.cannot_link.tolist())

@@ -98,8 +98,8 @@ def rank_table(found: Curves, methods: list[str], reference: str) -> str:
         return "Nothing to rank: two methods with constraints on one set are needed."
     ranking = rank(scores, methods.index(reference))
     lines = [
-        f"{len(methods)} methods on {len(names)} sets: {', '.join(names)}. Friedman p = {ranking.friedman:.2g}; mean ranks "
-        f"nearer than {ranking.critical_difference:.2f} do not differ at 5 % (Nemenyi).",
+        f"{len(methods)} methods on {len(names)} sets: {', '.join(names)}. Friedman p = {ranking.friedman:.2g}; mean "
+        f"ranks nearer than {ranking.critical_difference:.2f} do not differ at 5 % (Nemenyi).",
         "",
         _row(["method", "mean rank", "mean NMI", f"p against {reference}", "worst gap", "on"]),
         "|" + "---|" * 6,
@@ -143,7 +143,8 @@ def main() -> None:
         methods = [m for m in dict.fromkeys(row["method"] for row in rows) if m in everywhere]
         reference = args.reference if args.reference in methods else next(iter(methods), "")
         pieces += [
-            f"# Split: {split}, constraints turned round: {noise:.0%}", "## Methods that all sets have", rank_table(found, methods, reference),
+            f"# Split: {split}, constraints turned round: {noise:.0%}",
+            "## Methods that all sets have", rank_table(found, methods, reference),
             "## Test NMI by number of constraints", learning_table(found), "## Falls", fall_table(found),
         ]  # fmt: skip
         if args.figures:

@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 FIELDS = (
-    "set", "method", "constraints", "noise", "split", "run", "fold", "status", "nmi", "ari", "seconds", "cpu_seconds", "violated",
-    "iterations", "objective", "version", "package_version",
+    "set", "method", "constraints", "noise", "split", "run", "fold", "status", "nmi", "ari", "seconds", "cpu_seconds",
+    "violated", "iterations", "objective", "version", "package_version",
 )  # fmt: skip
 NUMBERS = {"nmi", "ari", "seconds", "cpu_seconds", "violated", "iterations", "objective", "noise"}
 WHOLE = {"constraints", "run", "fold"}
