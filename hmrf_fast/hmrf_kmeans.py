@@ -7,6 +7,8 @@ import numbers
 from hmrf_fast.base import ConstrainedClusterer
 from hmrf_fast.errors import InputError
 from hmrf_fast.inputs import LARGEST, check_choice, check_number
+from hmrf_fast.kernels.mahalanobis import MAHALANOBIS
+from hmrf_fast.kernels.metrics import METRICS
 from hmrf_fast.settings import Settings, settings_of
 
 
@@ -208,8 +210,11 @@ class HMRFKMeans(ConstrainedClusterer):
             raise InputError(
                 "learn_weights=True needs penalty='distance': constant penalties do not depend on the weights"
             )
+        if self.learn_weights and self.metric == MAHALANOBIS.name:
+            raise InputError("metric='mahalanobis' learns its matrices in any case: leave learn_weights=False")
         return settings_of(
             self,
+            metrics=(*METRICS, MAHALANOBIS.name),
             penalty=self.penalty,
             must_link_weight=self.must_link_weight,
             cannot_link_weight=self.cannot_link_weight,

@@ -117,11 +117,14 @@ def is_array(init) -> bool:
     return not isinstance(init, str) and not callable(init)
 
 
-def settings_of(estimator, *, metric: str | None = None, learn_weights: bool = False, **more) -> Settings:
-    """Check the parameters that estimators share, where they have them, and make settings of them and of ``more``."""
+def settings_of(
+    estimator, *, metric: str | None = None, learn_weights: bool = False, metrics: tuple[str, ...] = tuple(METRICS), **more
+) -> Settings:
+    """Check the parameters that estimators share, where they have them, and make settings of them and of ``more``;
+    ``metrics`` are those that the estimator knows."""
     check_parameters(estimator)
     metric = estimator.metric if metric is None else metric
-    inputs.check_choice("metric", metric, tuple(METRICS))
+    inputs.check_choice("metric", metric, metrics)
     e_step, smoothing = getattr(estimator, "e_step", "block_icm"), getattr(estimator, "smoothing", 1.0)
     inputs.check_choice("e_step", e_step, ("block_icm", "icm"))
     inputs.check_number("smoothing", smoothing, numbers.Real, 0, inputs.LARGEST)
