@@ -15,9 +15,10 @@ from hmrf_fast.assembly import Task, assemble, warn_of
 from hmrf_fast.editing import Editable, Training
 from hmrf_fast.em import EMResult, Options, Start, best_of, run
 from hmrf_fast.errors import ConvergenceWarning, EmptyClusterWarning, InputError
-from hmrf_fast.full_matrices import Frame, learn_frame, lifted_start, refuse_long
+from hmrf_fast.full_matrices import Frame, learn_frame, refuse_long
 from hmrf_fast.groups import Grouping
 from hmrf_fast.kernels.mahalanobis import MAHALANOBIS
+from hmrf_fast.low_rank import lift
 from hmrf_fast.prediction import CentroidModel
 from hmrf_fast.report import build_report
 from hmrf_fast.settings import Known, Settings, finish_options, given_knowledge, is_array, thread_count
@@ -82,16 +83,17 @@ class Clusterer(Editable, CentroidModel):
         )  # fmt: skip
 
     def _lifted(self, settings: Settings, matrix, known: Known, sample_weight, merged_into, seed: int):
-        """The task on products of features, its start, and the coordinates, which clustering in plain features gives.
+        """The task on products of features, its starts, and the coordinates, which clustering in plain features gives.
 
         Contradictions are warned of by the caller."""
         refuse_long(matrix)
         simple = settings._replace(metric="sqeuclidean")
         plain = self._assemble(simple, matrix, known, sample_weight, self.n_clusters, merged_into)
         first = starts(plain.problem, plain.seeds, simple, seed, matrix)
-        frame, labels = learn_frame(plain.problem, first, simple.options, settings.weight_prior, seed)
+        frame, labellings = learn_frame(plain.problem, first, simple.options, settings.weight_prior, seed)
         task = self._assemble(settings, frame.lift(matrix), known, sample_weight, self.n_clusters, merged_into)
-        return task, iter([lifted_start(task.problem, labels, frame.weights)]), frame
+        chosen = (lift(task.problem, labels, frame.weights)._replace(weights=frame.weights) for labels in labellings)
+        return task, chosen, frame
 
     def _publish_frame(self, frame: Frame | None, result: EMResult) -> None:
         """Means and matrices in the features of X, in place of what the engine works with."""

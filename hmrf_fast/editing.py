@@ -201,7 +201,9 @@ class Editable(BaseEstimator):
         check_is_fitted(self)
         now = self._settings()
         if self._fitted.metric == MAHALANOBIS.name:
-            raise InputError("a model with metric='mahalanobis' cannot be corrected by hand: add constraints and fit again")
+            raise InputError(
+                "a model with metric='mahalanobis' cannot be corrected by hand: add constraints and fit again"
+            )
         for name in ("metric", "penalty", "infer", "must_link_weight", "cannot_link_weight", "soft_labels"):
             if getattr(now, name) != getattr(self._fitted, name):
                 raise InputError(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 import numpy as np
@@ -11,11 +11,10 @@ from threadpoolctl import threadpool_limits
 
 from hmrf_fast.em import Options, Start, best_of, run
 from hmrf_fast.errors import InputError
-from hmrf_fast.geometry import Problem, build_problem, content_keys, measure
+from hmrf_fast.geometry import Problem, build_problem, content_keys
 from hmrf_fast.inputs import as_corpus
 from hmrf_fast.kernels.mahalanobis import invert_positive, lifted_width
 from hmrf_fast.low_rank import lift
-from hmrf_fast.m_step import statistics, sum_rows
 from hmrf_fast.neighborhood_seeds import matrix_of
 
 RIDGE = 0.1
@@ -55,9 +54,7 @@ class Frame(NamedTuple):
         size = self.mean.size
         upper = np.triu_indices(size)
         matrices = np.zeros((len(centers), size, size))
-        means = np.divide(
-            centers[:, :size], self.factor, out=np.zeros((len(centers), size)), where=self.factor > 0
-        )
+        means = np.divide(centers[:, :size], self.factor, out=np.zeros((len(centers), size)), where=self.factor > 0)
         for matrix, center in zip(matrices, centers, strict=True):
             matrix[upper[1], upper[0]] = center[size:] - np.outer(center[:size], center[:size])[upper]
             matrix[np.diag_indices(size)] += 1.0
@@ -80,16 +77,17 @@ def refuse_long(matrix: sp.csr_matrix) -> None:
 
 def learn_frame(
     problem: Problem, starts: Iterable[Start], options: Options, ridge: float | None, seed: int
-) -> tuple[Frame, np.ndarray]:
-    """Coordinates, and labels (n,) to start from.
+) -> tuple[Frame, Iterator[np.ndarray]]:
+    """Coordinates, and labels (n,) to start from, one by one and all different.
 
     Labels of squared Euclidean k-means under the same constraints; then one matrix for all clusters, the inverse of the
-    pooled covariance within them plus the ridge, and labels under it, in turns (KDD 2004, eq. 10 with a full matrix):
-    a matrix per cluster is too free to begin with. Cost n d^2 per turn.
+    pooled covariance within them plus the ridge, and labels under it, in turns: a matrix per cluster is too free to
+    begin with. The coordinates follow from the best of the k-means. Cost n d^2 per turn.
     """
     ridge = RIDGE if ridge is None else ridge
     plain = options._replace(learn_weights=False, callback=None)
-    labels = best_of([run(problem, start, plain, seed + number) for number, start in enumerate(starts)]).labels
+    results = [run(problem, start, plain, seed + number) for number, start in enumerate(starts)]
+    labels = best_of(results).labels
     rows, weight = matrix_of(problem).toarray().astype(np.float64), problem.sample_weight
     mean = weight @ rows / weight.sum()
     rows -= mean
@@ -98,7 +96,24 @@ def learn_frame(
     variance = ridge * np.maximum(within, LEAST_SHARE * total)
     usable = total > 1e-24 * np.maximum(mean**2, np.finfo(float).tiny)
     frame = Frame(mean, np.where(usable, 1.0 / np.sqrt(np.where(usable, variance, 1.0)), 0.0), ridge)
-    return frame, _pooled_labels(problem, rows * frame.factor, labels, plain, seed)
+    return frame, _different_labels(problem, rows * frame.factor, [one.labels for one in results], plain, seed)
+
+
+def _different_labels(
+    problem: Problem, rows: np.ndarray, found: list[np.ndarray], options: Options, seed: int
+) -> Iterator[np.ndarray]:
+    """Each of the labellings improved under a pooled matrix, without repetitions."""
+    seen = set()
+    for number, labels in enumerate(found):
+        for pooled in (False, True):
+            labels = _pooled_labels(problem, rows, labels, options, seed + ROUNDS * number) if pooled else labels
+            _, first, inverse = np.unique(labels, return_index=True, return_inverse=True)
+            key = (pooled, first[inverse].tobytes())  # clusters named by their first row: numbers do not matter
+            if key in seen:
+                break
+            seen.add(key)
+        else:
+            yield labels
 
 
 def _deviations(rows: np.ndarray, labels: np.ndarray, weight: np.ndarray, n_clusters: int) -> np.ndarray:
@@ -126,9 +141,3 @@ def _pooled_labels(problem: Problem, rows: np.ndarray, labels: np.ndarray, optio
             break
         labels = found
     return labels
-
-
-def lifted_start(problem: Problem, labels: np.ndarray, weights: np.ndarray) -> Start:
-    """Labels as a start of a lifted problem: centroids from them, and the weights of phi."""
-    statistic = statistics(problem, measure(problem, weights), sum_rows(problem, measure(problem, weights), labels))
-    return Start(problem.metric.centers(statistic, weights, 0.0), labels, weights)

@@ -118,7 +118,12 @@ def is_array(init) -> bool:
 
 
 def settings_of(
-    estimator, *, metric: str | None = None, learn_weights: bool = False, metrics: tuple[str, ...] = tuple(METRICS), **more
+    estimator,
+    *,
+    metric: str | None = None,
+    learn_weights: bool = False,
+    metrics: tuple[str, ...] = tuple(METRICS),
+    **more,
 ) -> Settings:
     """Check the parameters that estimators share, where they have them, and make settings of them and of ``more``;
     ``metrics`` are those that the estimator knows."""

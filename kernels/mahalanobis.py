@@ -1,7 +1,8 @@
-"""Mahalanobis distances with a matrix per cluster, as one more metric: linear in a row and the products of its features.
+"""Mahalanobis distances with a matrix per cluster, as one more metric: linear in a row and the products of its
+features.
 
-(x - mu)' A (x - mu) is linear in (x, x x'). Lifted rows hold x and the upper triangle of x x', row by row, so their mean
-over a cluster is its centroid and its covariance at once, and the engine needs to know of neither.
+(x - mu)' A (x - mu) is linear in (x, x x'). Lifted rows hold x and the upper triangle of x x', row by row, so their
+mean over a cluster is its centroid and its covariance at once, and the engine needs to know of neither.
 """
 
 from __future__ import annotations
@@ -26,9 +27,9 @@ def plain_width(n_lifted: int) -> int:
 class Mahalanobis(SquaredEuclidean):
     """D = (x - mu)' A (x - mu) - ln det A + tr A with a matrix A per cluster; rows are lifted.
 
-    Bilenko, Basu and Mooney (ICML 2004), eq. 4, with a ridge: given labels, A is the inverse of the cluster's covariance
-    plus the identity, so that it always exists and D >= 0. Centroids (K, d (d + 3) / 2) are means of lifted rows. phi
-    is the squared Euclidean distance under the feature weights, which are 0 for products of features.
+    Bilenko, Basu and Mooney (ICML 2004), with a ridge: given labels, A is the inverse of the cluster's covariance plus
+    the identity, so that it always exists and D > 0. Centroids (K, d (d + 3) / 2) are means of lifted rows. phi is the
+    squared Euclidean distance under the feature weights, which are 0 for products of features.
     """
 
     name = "mahalanobis"

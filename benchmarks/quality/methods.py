@@ -52,6 +52,11 @@ def has_counts(corpus: Corpus) -> bool:
     return corpus.counts is not None
 
 
+def is_short(corpus: Corpus) -> bool:
+    """Dense rows of so few features that a full matrix per cluster can be learned."""
+    return isinstance(corpus.X, np.ndarray) and corpus.X.shape[1] <= 100
+
+
 def scaled_price(corpus: Corpus) -> float:
     """A price of PCKMeans on the scale of the data: the mean of half the squared distance to the mean row.
 
@@ -140,6 +145,7 @@ def _ours() -> dict[str, Method]:
         "default, given pairs": Method(_hmrf(infer_constraints=False)),  # what the documentation advises under noise
         "default, learned weights": Method(_hmrf(learn_weights=True)),
         "default, i_divergence": Method(_hmrf(metric="i_divergence"), has_counts),
+        "default, mahalanobis": Method(_hmrf(metric="mahalanobis"), is_short),
         "PCKMeans": Method(_pckmeans),
         "COPKMeans": Method(_copkmeans),
         "SeededKMeans": Method(_seeded),

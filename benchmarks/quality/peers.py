@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from methods import Method, Outcome, Trial, scaled_price
+from methods import Method, Outcome, Trial, is_short, scaled_price
 from sets import Corpus
 
 DENSE_LIMIT = 1 << 30  # bytes of a dense copy
@@ -113,17 +113,12 @@ def _renaming(check: Callable) -> Callable:
     return call
 
 
-def _low_dimensional(corpus: Corpus) -> bool:
-    """Where a full matrix per cluster, in Python loops over all pairs of rows, has any hope to end."""
-    return not sp.issparse(corpus.X) and corpus.X.shape[1] <= 100
-
-
 ASSC, METRIC_LEARN = "active_semi_clustering", "metric_learn"
 PEERS = {
     "scikit-learn KMeans": Method(_sklearn, constrained=False),
     "assc PCKMeans": Method(partial(_active_semi_clustering, "PCKMeans"), fits_dense, package=ASSC),
-    "assc MPCKMeans": Method(partial(_active_semi_clustering, "MPCKMeans"), _low_dimensional, package=ASSC),
-    "assc MPCKMeansMF": Method(partial(_active_semi_clustering, "MPCKMeansMF"), _low_dimensional, package=ASSC),
+    "assc MPCKMeans": Method(partial(_active_semi_clustering, "MPCKMeans"), is_short, package=ASSC),
+    "assc MPCKMeansMF": Method(partial(_active_semi_clustering, "MPCKMeansMF"), is_short, package=ASSC),
     "metric-learn ITML": Method(partial(_metric_learn, "ITML"), fits_dense, package=METRIC_LEARN),
     "metric-learn MMC": Method(partial(_metric_learn, "MMC"), fits_dense, package=METRIC_LEARN),
     "metric-learn RCA": Method(_rca, fits_dense, package=METRIC_LEARN),
