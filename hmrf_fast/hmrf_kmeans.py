@@ -145,13 +145,13 @@ class HMRFKMeans(ConstrainedClusterer):
     ``init="printed"`` without constraints; *-I* adds constraints with both weights 0; *-I-C* has both weights 1;
     *-I-C-D* has ``learn_weights=True`` as well.
 
-    metric="mahalanobis" is MPCK-Means with a full matrix per cluster (ICML 2004), with two differences. Each covariance
-    gets a ridge T = weight_prior * diag(variances within the clusters of the best first run), which adds tr(A T) to the
-    distance of a row and makes A = (covariance + T)^-1 exist always. And a violated constraint costs the squared
-    distance in which those variances are 1: the printed price goes through A, whose closed form can then be indefinite. Starts
-    are labels of squared Euclidean k-means that one matrix for all clusters has improved. Rows are kept with all
-    products of two features, n d^2 / 2 numbers, which limits d to some hundreds; an iteration costs K times that, plus
-    K d^3. ``move``, ``merge``, ``split`` and ``warm_start`` are not to be had with it.
+    metric="mahalanobis" is MPCK-Means with a full matrix per cluster (ICML 2004), with two differences. Each
+    covariance gets a ridge T = weight_prior * diag(variances within the clusters of the best first run), which adds
+    tr(A T) to the distance of a row and makes A = (covariance + T)^-1 exist always. And a violated constraint costs
+    the squared distance in which those variances are 1: the printed price goes through A, whose closed form can then
+    be indefinite. Starts are labels of squared Euclidean k-means that one matrix for all clusters has improved. Rows
+    are kept with all products of two features, n d^2 / 2 numbers, which limits d to some hundreds; an iteration costs
+    K times that, plus K d^3. ``move``, ``merge``, ``split`` and ``warm_start`` are not to be had with it.
 
     References
     ----------
