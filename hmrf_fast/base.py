@@ -193,7 +193,8 @@ class ConstrainedClusterer(Clusterer):
         Parameters
         ----------
         X : {array-like, sparse matrix} of shape (n, d)
-            Rows to cluster; anything but CSR is converted once, and nothing is ever made dense.
+            Rows to cluster; anything but CSR is converted once, and nothing is ever made dense (but under
+            metric="mahalanobis").
         y : ignored
             Present for scikit-learn's conventions; known classes are ``partial_labels``, not `y`.
         must_link, cannot_link : array-like of shape (m, 2), optional
