@@ -4,10 +4,9 @@
     python benchmarks/active.py --runs 3 --data ../shared/data --sets tr23 tr41 k1 optdigits1797
 
 Questions are about rows of one half, all rows are clustered, the other half is scored. With ``--data FOLDER`` the
-further sets are read from there, and the halves and random pairs of the news sets are the fixed draws stored under
-``constraints/``. Answers come from the true classes. "random", "explore" and "super" give their constraints to a
-`HMRFKMeans` that knows the number of clusters; "super, weighted" also gives it ``sample_weight_``; "labels" are those
-of the super-instances themselves, which do not know that number.
+further sets and fixed draws are read from there (``quality/sets.py``). Answers come from the true classes. "random",
+"explore" and "super" give their constraints to a `HMRFKMeans` that knows the number of clusters; "super, weighted"
+also gives it ``sample_weight_``; "labels" are those of the super-instances themselves, which do not know that number.
 """
 
 from __future__ import annotations
@@ -17,58 +16,14 @@ import csv
 import warnings
 from concurrent.futures import ProcessPoolExecutor
 from itertools import product
-from pathlib import Path
 from time import perf_counter
 
 import numpy as np
+from quality.sets import BUNDLED, FOLDERS, draw, is_available, load
 
-BUNDLED = ("news_different_3", "news_related_3", "news_similar_3", "classic400", "iris")
-FOLDERS = {
-    "cstr": "classic", "k1": "karypis", "re0": "karypis", "tr11": "karypis", "tr23": "karypis", "tr41": "karypis",
-    "optdigits1797": "lowdim",
-}  # fmt: skip
 STRATEGIES = ("random", "explore", "super", "super, weighted", "labels")
 BUDGETS = (20, 50, 100, 200, 500)
 FIELDS = ("set", "strategy", "budget", "run", "nmi", "asked", "placed", "seconds")
-
-
-def load(name: str, data: str | None):
-    """Rows, classes and metric of a set."""
-    import scipy.sparse as sp
-    from sklearn.feature_extraction.text import TfidfTransformer
-
-    from hmrf_fast import datasets
-
-    if name in BUNDLED:
-        X, y = datasets.load(name, return_X_y=True)
-        return X, y, "sqeuclidean" if name == "iris" else "cosine"
-    with np.load(Path(data or ".") / FOLDERS[name] / f"{name}.npz") as stored:
-        y = stored["labels"].astype(np.int64)
-        if "X" in stored:
-            return stored["X"].astype(np.float64), y, "sqeuclidean"
-        values = "tfidf" if "tfidf" in stored else "counts"
-        X = datasets.sparse_from_arrays(stored, values)
-    if values == "counts":
-        # ln(N / df) without smoothing, as in the bundled sets.
-        frequency = np.maximum(np.bincount(X.indices, minlength=X.shape[1]), 1)
-        weighted = X @ sp.diags_array(np.log(X.shape[0] / frequency))
-        X = TfidfTransformer(use_idf=False).fit_transform(weighted)
-    return X, y, "cosine"
-
-
-def draw(name: str, y: np.ndarray, run: int, data: str | None):
-    """Training rows, test rows, random pairs of the former, and whether each joins rows of one class."""
-    from hmrf_fast.protocol import draw_pairs, split_halves
-
-    stored = Path(data or ".") / "constraints" / f"pairs_{name}.npz"
-    if data and name.startswith("news") and stored.exists():
-        with np.load(stored) as fixed:
-            held_out = fixed["test"][run].astype(bool)
-            pairs = np.column_stack([fixed["i"][run], fixed["j"][run]]).astype(np.int64)
-            return np.flatnonzero(~held_out), np.flatnonzero(held_out), pairs, fixed["type"][run] > 0
-    training, test = split_halves(y, run)
-    drawn = draw_pairs(y, training, max(BUDGETS), (run, 0))
-    return training, test, drawn.pairs, drawn.same_class
 
 
 def measure(job) -> dict:
@@ -78,19 +33,19 @@ def measure(job) -> dict:
     from hmrf_fast.active import ExploreConsolidate, LabelOracle, SuperInstances
     from hmrf_fast.scores import normalized_mutual_information
 
-    X, y, metric = load(name, data)
-    training, test, pairs, same = draw(name, y, run, data)
-    n_clusters, started = np.unique(y).size, perf_counter()
+    corpus = load(name, data)
+    X, y, metric, n_clusters = corpus.X, corpus.y, corpus.metric, corpus.n_clusters
+    drawn, started = draw(corpus, run, max(BUDGETS), data, halves=True), perf_counter()
     shared = {"metric": metric, "budget": budget, "random_state": run, "n_threads": 1}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         if strategy == "random":
-            known = Constraints(pairs[:budget][same[:budget]], pairs[:budget][~same[:budget]])
+            known = Constraints(*drawn.first(budget))
             asked, n_placed = budget, 0
         else:
             learner = ExploreConsolidate if strategy == "explore" else SuperInstances
             learner = learner(None if strategy == "labels" else n_clusters, **shared)
-            learner.fit(X, oracle=LabelOracle(y), rows=training)
+            learner.fit(X, oracle=LabelOracle(y), rows=drawn.training)
             known, asked = learner.constraints_, learner.n_queries_
             n_placed = sum(map(len, learner.neighborhoods_))
         if strategy == "labels":
@@ -99,7 +54,7 @@ def measure(job) -> dict:
             weight = learner.sample_weight_ if strategy == "super, weighted" else None
             model = HMRFKMeans(n_clusters, metric=metric, random_state=run, n_threads=1)
             labels = model.fit(X, constraints=known, sample_weight=weight).labels_
-    nmi = normalized_mutual_information(y[test], labels[test])
+    nmi = normalized_mutual_information(y[drawn.test], labels[drawn.test])
     values = (*job[:4], nmi, asked, n_placed, perf_counter() - started)
     return dict(zip(FIELDS, values, strict=True))
 
@@ -125,13 +80,14 @@ def main() -> None:
     parser.add_argument("--runs", type=int, default=8)
     parser.add_argument("--jobs", type=int, default=2)
     parser.add_argument("--data", default=None)
-    parser.add_argument("--sets", nargs="*", default=list(BUNDLED), choices=(*BUNDLED, *FOLDERS))
+    parser.add_argument("--sets", nargs="*", default=list(BUNDLED), choices=tuple(FOLDERS))
     parser.add_argument("--strategies", nargs="*", default=list(STRATEGIES), choices=STRATEGIES)
     parser.add_argument("--budgets", nargs="*", type=int, default=list(BUDGETS))
     parser.add_argument("--out", default="active.csv")
     args = parser.parse_args()
-    if args.data is None and set(args.sets) - set(BUNDLED):
-        parser.error(f"--data FOLDER is needed for {', '.join(sorted(set(args.sets) - set(BUNDLED)))}")
+    absent = [name for name in args.sets if not is_available(name, args.data)]
+    if absent:
+        parser.error(f"--data FOLDER must hold {', '.join(absent)}")
     if args.budgets and max(args.budgets) > max(BUDGETS):
         parser.error(f"budgets go up to {max(BUDGETS)}")
     jobs = list(product(args.sets, args.strategies, args.budgets, range(args.runs), [args.data]))

@@ -9,8 +9,7 @@ import numpy as np
 
 from hmrf_fast import inputs
 from hmrf_fast.errors import ContradictionWarning, EmptyRowsWarning, InfeasibleError, InputError
-from hmrf_fast.geometry import Problem, build_problem
-from hmrf_fast.kernels.metrics import METRICS
+from hmrf_fast.geometry import Problem, build_problem, metric_named
 from hmrf_fast.label_priors import class_probabilities, fixed_labels
 from hmrf_fast.neighborhoods import Resolved, resolve
 from hmrf_fast.penalties import empty_graph, plan
@@ -33,7 +32,7 @@ def assemble(
     merged_into: np.ndarray,
 ) -> Task:  # fmt: skip
     """Refuse what does not fit together and build the problem; cost nnz plus constraints."""
-    n_rows, metric = matrix.shape[0], METRICS[settings.metric]
+    n_rows, metric = matrix.shape[0], metric_named(settings.metric)
     if metric.entropic:
         inputs.refuse_negative(matrix, settings.metric, whose)
     if n_rows < n_clusters:

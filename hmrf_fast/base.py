@@ -15,7 +15,10 @@ from hmrf_fast.assembly import Task, assemble, warn_of
 from hmrf_fast.editing import Editable, Training
 from hmrf_fast.em import EMResult, Options, Start, best_of, run
 from hmrf_fast.errors import ConvergenceWarning, EmptyClusterWarning, InputError
+from hmrf_fast.full_matrices import Frame, learn_frame, refuse_long
 from hmrf_fast.groups import Grouping
+from hmrf_fast.kernels.mahalanobis import MAHALANOBIS
+from hmrf_fast.low_rank import lift
 from hmrf_fast.prediction import CentroidModel
 from hmrf_fast.report import build_report
 from hmrf_fast.settings import Known, Settings, finish_options, given_knowledge, is_array, thread_count
@@ -49,10 +52,13 @@ class Clusterer(Editable, CentroidModel):
         known = given_knowledge(settings, self.n_clusters, must_link, cannot_link, partial_labels, constraints)
         warm = self._previous(settings, matrix)
         merged_into = self.merged_into_ if warm else np.arange(self.n_clusters, dtype=np.int32)
-        task = self._assemble(settings, matrix, known, sample_weight, self.n_clusters, merged_into)
+        seed, frame = inputs.draw_seed(self.random_state), None
+        if settings.metric == MAHALANOBIS.name:
+            task, chosen, frame = self._lifted(settings, matrix, known, sample_weight, merged_into, seed)
+        else:
+            task = self._assemble(settings, matrix, known, sample_weight, self.n_clusters, merged_into)
+            chosen = iter([warm]) if warm else starts(task.problem, task.seeds, settings, seed, matrix)
         warn_of(task)
-        seed = inputs.draw_seed(self.random_state)
-        chosen = iter([warm]) if warm else starts(task.problem, task.seeds, settings, seed, matrix)
         options, results = finish_options(settings, task.problem), []
         logger.log(self._level(), "%d rows, %d under constraints", task.problem.n_rows, task.problem.graph.rows.size)
         for number, start in enumerate(chosen):
@@ -66,6 +72,7 @@ class Clusterer(Editable, CentroidModel):
         if task.resolved.labels is not None and not (warm or settings.fixed_labels or is_array(settings.init)):
             best = _number_by_class(best, task.resolved.labels)
         self._publish(best, task, known, settings)
+        self._publish_frame(frame, best)
         self._training = Training(X, sample_weight, known.shares)
         return self
 
@@ -75,11 +82,36 @@ class Clusterer(Editable, CentroidModel):
             merged_into,
         )  # fmt: skip
 
+    def _lifted(self, settings: Settings, matrix, known: Known, sample_weight, merged_into, seed: int):
+        """The task on products of features, its starts, and the coordinates, which clustering in plain features gives.
+
+        Contradictions are warned of by the caller."""
+        refuse_long(matrix)
+        simple = settings._replace(metric="sqeuclidean")
+        plain = self._assemble(simple, matrix, known, sample_weight, self.n_clusters, merged_into)
+        first = starts(plain.problem, plain.seeds, simple, seed, matrix)
+        frame, labellings = learn_frame(plain.problem, first, simple.options, settings.weight_prior, seed)
+        task = self._assemble(settings, frame.lift(matrix), known, sample_weight, self.n_clusters, merged_into)
+        chosen = (lift(task.problem, labels, frame.weights)._replace(weights=frame.weights) for labels in labellings)
+        return task, chosen, frame
+
+    def _publish_frame(self, frame: Frame | None, result: EMResult) -> None:
+        """Means and matrices in the features of X, in place of what the engine works with."""
+        self._frame, self._lifted_centers = frame, None
+        if frame is not None:
+            self._lifted_centers = result.centers
+            self.cluster_centers_, self.metric_matrix_ = frame.matrices(result.centers)
+            self.feature_weights_ = np.ones(frame.mean.size)
+        elif hasattr(self, "metric_matrix_"):
+            del self.metric_matrix_
+
     def _previous(self, settings: Settings, matrix) -> Start | None:
         """With ``warm_start``, the state of the last fit; its metric's learned parts only while the metric is the
         same."""
         if not (self.warm_start and hasattr(self, "cluster_centers_")):
             return None
+        if MAHALANOBIS.name in (settings.metric, self._fitted.metric):
+            raise InputError("warm_start cannot continue metric='mahalanobis'; set warm_start=False to fit anew")
         shape, wanted = self.cluster_centers_.shape, (self.n_clusters, matrix.shape[1])
         if shape != wanted:
             raise InputError(
@@ -161,7 +193,8 @@ class ConstrainedClusterer(Clusterer):
         Parameters
         ----------
         X : {array-like, sparse matrix} of shape (n, d)
-            Rows to cluster; anything but CSR is converted once, and nothing is ever made dense.
+            Rows to cluster; anything but CSR is converted once, and nothing is ever made dense (but under
+            metric="mahalanobis").
         y : ignored
             Present for scikit-learn's conventions; known classes are ``partial_labels``, not `y`.
         must_link, cannot_link : array-like of shape (m, 2), optional

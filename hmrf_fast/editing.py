@@ -20,6 +20,7 @@ from hmrf_fast import inputs
 from hmrf_fast.constraints import Constraints
 from hmrf_fast.em import Start, revise
 from hmrf_fast.errors import ConstraintError, HMRFWarning, InputError
+from hmrf_fast.kernels.mahalanobis import MAHALANOBIS
 from hmrf_fast.label_priors import LabelPriors
 from hmrf_fast.neighborhoods import Resolved, hard_nodes, resolve
 from hmrf_fast.report import build_report
@@ -199,6 +200,10 @@ class Editable(BaseEstimator):
         """The checked rows of the fit."""
         check_is_fitted(self)
         now = self._settings()
+        if self._fitted.metric == MAHALANOBIS.name:
+            raise InputError(
+                "a model with metric='mahalanobis' cannot be corrected by hand: add constraints and fit again"
+            )
         for name in ("metric", "penalty", "infer", "must_link_weight", "cannot_link_weight", "soft_labels"):
             if getattr(now, name) != getattr(self._fitted, name):
                 raise InputError(

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from hmrf_fast.kernels import pool
+from hmrf_fast.kernels.mahalanobis import MAHALANOBIS
 from hmrf_fast.kernels.metrics import METRICS, NONE, Metric
 from hmrf_fast.kernels.moments import feature_extent, row_moments, row_norms
 from hmrf_fast.kernels.pairs import pair_distances
@@ -83,12 +84,17 @@ class Geometry(NamedTuple):
     pair_cost: np.ndarray  # (m,) float64, the price of every listed pair when it is violated
 
 
+def metric_named(name: str) -> Metric:
+    """The metric of rows as they are, or of lifted ones."""
+    return MAHALANOBIS if name == MAHALANOBIS.name else METRICS[name]
+
+
 def build_problem(corpus, metric, sample_weight, graph, n_clusters, *, potts=False, n_threads=1, keys=None) -> Problem:
     """Norms and chunk grids of a corpus under the metric named ``metric``; cost nnz.
 
     ``keys`` (n,) are given where the rows are another view of rows whose content was hashed before.
     """
-    metric = METRICS[metric] if isinstance(metric, str) else metric
+    metric = metric_named(metric) if isinstance(metric, str) else metric
     n_rows = corpus.indptr.size - 1
     row_bounds = pool.row_chunks(corpus.indptr)
     norms = np.empty((4, n_rows))

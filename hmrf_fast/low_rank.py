@@ -96,8 +96,8 @@ def _best_of_rank(problem, coordinates, metric, seeds, options, n_init, rng, key
     return lift(problem, best.labels)
 
 
-def lift(problem: Problem, labels: np.ndarray) -> Start:
+def lift(problem: Problem, labels: np.ndarray, weights: np.ndarray | None = None) -> Start:
     """Labels as a start in the full space: their centroids there, and the labels themselves for the first E-step."""
-    geometry = measure(problem, np.ones(problem.corpus.n_features))
+    geometry = measure(problem, np.ones(problem.corpus.n_features) if weights is None else weights)
     statistic = statistics(problem, geometry, sum_rows(problem, geometry, labels))
     return Start(problem.metric.centers(statistic, geometry.weights, 1.0 if problem.metric.smoothed else 0.0), labels)

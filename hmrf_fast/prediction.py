@@ -8,8 +8,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from hmrf_fast import inputs
 from hmrf_fast.e_step import build_table, distances_of, nearest_centroids
-from hmrf_fast.geometry import build_problem, measure
-from hmrf_fast.kernels.metrics import METRICS
+from hmrf_fast.geometry import build_problem, measure, metric_named
 from hmrf_fast.penalties import empty_graph
 from hmrf_fast.settings import thread_count
 
@@ -69,10 +68,13 @@ class CentroidModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMi
         """Problem, geometry, centroid terms and table for new rows."""
         check_is_fitted(self)
         matrix = inputs.check_matrix(self, X, reset=False, dtype=self.dtype)
-        metric = METRICS[self._fitted.metric]
+        metric = metric_named(self._fitted.metric)
         if metric.entropic:
             inputs.refuse_negative(matrix, metric.name, type(self).__name__)
         n_rows, n_clusters = matrix.shape[0], self.cluster_centers_.shape[0]
+        centers, weights = self.cluster_centers_, self.feature_weights_
+        if self._frame is not None:
+            matrix, centers, weights = self._frame.lift(matrix), self._lifted_centers, self._frame.weights
         problem = build_problem(
             inputs.as_corpus(matrix),
             metric,
@@ -81,8 +83,8 @@ class CentroidModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMi
             n_clusters,
             n_threads=thread_count(self.n_threads),
         )
-        clusters = metric.cluster_terms(self.cluster_centers_, self.feature_weights_, self.smoothing_)
-        return problem, measure(problem, self.feature_weights_), clusters, build_table(problem, clusters)
+        clusters = metric.cluster_terms(centers, weights, self.smoothing_)
+        return problem, measure(problem, weights), clusters, build_table(problem, clusters)
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()

@@ -118,14 +118,21 @@ def is_array(init) -> bool:
 
 
 def settings_of(
-    estimator, *, metric: str | None = None, learn_weights: bool = False, n_init: int | None = None, **more
+    estimator,
+    *,
+    metric: str | None = None,
+    learn_weights: bool = False,
+    n_init: int | None = None,
+    metrics: tuple[str, ...] = tuple(METRICS),
+    **more,
 ) -> Settings:
-    """Check the parameters that estimators share, where they have them, and make settings of them and of ``more``."""
+    """Check the parameters that estimators share, where they have them, and make settings of them and of ``more``;
+    ``metrics`` are those that the estimator knows."""
     check_parameters(estimator)
     n_init = estimator.n_init if n_init is None else n_init
     inputs.check_number("n_init", n_init, numbers.Integral, 1)
     metric = estimator.metric if metric is None else metric
-    inputs.check_choice("metric", metric, tuple(METRICS))
+    inputs.check_choice("metric", metric, metrics)
     e_step, smoothing = getattr(estimator, "e_step", "block_icm"), getattr(estimator, "smoothing", 1.0)
     inputs.check_choice("e_step", e_step, ("block_icm", "icm"))
     inputs.check_number("smoothing", smoothing, numbers.Real, 0, inputs.LARGEST)

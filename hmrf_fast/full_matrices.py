@@ -1,0 +1,143 @@
+"""The metric "mahalanobis": rows lifted to products of features, and the labels that its fits start from."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import NamedTuple
+
+import numpy as np
+import scipy.sparse as sp
+from threadpoolctl import threadpool_limits
+
+from hmrf_fast.em import Options, Start, best_of, run
+from hmrf_fast.errors import InputError
+from hmrf_fast.geometry import Problem, build_problem, content_keys
+from hmrf_fast.inputs import as_corpus
+from hmrf_fast.kernels.mahalanobis import invert_positive, lifted_width
+from hmrf_fast.low_rank import lift
+from hmrf_fast.neighborhood_seeds import matrix_of
+
+RIDGE = 0.1
+MOST_NUMBERS = 1 << 27  # of all lifted rows together
+ROUNDS = 10  # of labels and one matrix for all clusters
+ROUND_ITERATIONS = 10
+LEAST_SHARE = 1e-3  # of a feature's variance that counts as within clusters even where these explain it all
+
+
+class Frame(NamedTuple):
+    """Coordinates u = (x - mean) * factor, in which the ridge of every covariance is the identity."""
+
+    mean: np.ndarray  # (d,)
+    factor: np.ndarray  # (d,) 1 / sqrt(ridge * variance within clusters); 0 for constant features
+    price: float  # of one unit of squared length of u in phi
+
+    @property
+    def weights(self) -> np.ndarray:
+        """Feature weights of lifted rows: phi is the squared distance, variances within clusters being 1."""
+        weights = np.zeros(lifted_width(self.mean.size))
+        weights[: self.mean.size] = self.price
+        return weights
+
+    def coordinates(self, matrix: sp.csr_matrix) -> np.ndarray:
+        """(n, d) float64."""
+        return (matrix.toarray().astype(np.float64) - self.mean) * self.factor
+
+    def lift(self, matrix: sp.csr_matrix) -> sp.csr_matrix:
+        """(n, d (d + 3) / 2): u and the upper triangle of u u'."""
+        refuse_long(matrix)
+        rows = self.coordinates(matrix)
+        first, second = np.triu_indices(rows.shape[1])
+        return sp.csr_matrix(np.hstack([rows, rows[:, first] * rows[:, second]]))
+
+    def matrices(self, centers: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Means (K, d) and matrices A (K, d, d) in the features of X, from means of lifted rows."""
+        size = self.mean.size
+        upper = np.triu_indices(size)
+        matrices = np.zeros((len(centers), size, size))
+        means = np.divide(centers[:, :size], self.factor, out=np.zeros((len(centers), size)), where=self.factor > 0)
+        for matrix, center in zip(matrices, centers, strict=True):
+            matrix[upper[1], upper[0]] = center[size:] - np.outer(center[:size], center[:size])[upper]
+            matrix[np.diag_indices(size)] += 1.0
+            invert_positive(matrix)
+            matrix[upper] = matrix.T[upper]
+            matrix *= np.outer(self.factor, self.factor)
+        return means + self.mean, matrices
+
+
+def refuse_long(matrix: sp.csr_matrix) -> None:
+    """Lifted rows must fit into memory."""
+    n_rows, n_features = matrix.shape
+    if n_rows * lifted_width(n_features) > MOST_NUMBERS:
+        raise InputError(
+            f"metric='mahalanobis' keeps all products of two features: {n_rows} rows of {n_features} features make "
+            f"{n_rows * lifted_width(n_features)} numbers, the limit is {MOST_NUMBERS}; use fewer features (a PCA) or "
+            "metric='sqeuclidean'"
+        )
+
+
+def learn_frame(
+    problem: Problem, starts: Iterable[Start], options: Options, ridge: float | None, seed: int
+) -> tuple[Frame, Iterator[np.ndarray]]:
+    """Coordinates, and labels (n,) to start from, one by one and all different.
+
+    Labels of squared Euclidean k-means under the same constraints; then one matrix for all clusters, the inverse of the
+    pooled covariance within them plus the ridge, and labels under it, in turns: a matrix per cluster is too free to
+    begin with. The coordinates follow from the best of the k-means. Cost n d^2 per turn.
+    """
+    ridge = RIDGE if ridge is None else ridge
+    plain = options._replace(learn_weights=False, callback=None)
+    results = [run(problem, start, plain, seed + number) for number, start in enumerate(starts)]
+    labels = best_of(results).labels
+    rows, weight = matrix_of(problem).toarray().astype(np.float64), problem.sample_weight
+    mean = weight @ rows / weight.sum()
+    rows -= mean
+    total = weight @ rows**2 / weight.sum()
+    within = weight @ _deviations(rows, labels, weight, problem.n_clusters) ** 2 / weight.sum()
+    variance = ridge * np.maximum(within, LEAST_SHARE * total)
+    usable = total > 1e-24 * np.maximum(mean**2, np.finfo(float).tiny)
+    frame = Frame(mean, np.where(usable, 1.0 / np.sqrt(np.where(usable, variance, 1.0)), 0.0), ridge)
+    return frame, _different_labels(problem, rows * frame.factor, [one.labels for one in results], plain, seed)
+
+
+def _different_labels(
+    problem: Problem, rows: np.ndarray, found: list[np.ndarray], options: Options, seed: int
+) -> Iterator[np.ndarray]:
+    """Each of the labellings improved under a pooled matrix, without repetitions."""
+    seen = set()
+    for number, labels in enumerate(found):
+        for pooled in (False, True):
+            labels = _pooled_labels(problem, rows, labels, options, seed + ROUNDS * number) if pooled else labels
+            _, first, inverse = np.unique(labels, return_index=True, return_inverse=True)
+            key = (pooled, first[inverse].tobytes())  # clusters named by their first row: numbers do not matter
+            if key in seen:
+                break
+            seen.add(key)
+        else:
+            yield labels
+
+
+def _deviations(rows: np.ndarray, labels: np.ndarray, weight: np.ndarray, n_clusters: int) -> np.ndarray:
+    """(n, d) rows minus the mean of their cluster."""
+    member = sp.csr_matrix((weight, (labels, np.arange(labels.size))), shape=(n_clusters, labels.size))
+    mass = np.maximum(np.bincount(labels, weight, n_clusters), np.finfo(float).tiny)
+    return rows - ((member @ rows) / mass[:, None])[labels]
+
+
+def _pooled_labels(problem: Problem, rows: np.ndarray, labels: np.ndarray, options: Options, seed: int) -> np.ndarray:
+    """Labels and one matrix in turns, until the labels rest."""
+    keys, weight = content_keys(problem), problem.sample_weight
+    options = options._replace(max_iter=min(ROUND_ITERATIONS, options.max_iter))
+    for number in range(ROUNDS):
+        with threadpool_limits(1, "blas"):  # the last bits of a BLAS product depend on its number of threads
+            own = _deviations(rows, labels, weight, problem.n_clusters) * np.sqrt(weight / weight.sum())[:, None]
+            lower = np.linalg.cholesky(own.T @ own + np.eye(rows.shape[1]))
+            white = np.linalg.solve(lower, rows.T).T
+        part = build_problem(
+            as_corpus(sp.csr_matrix(white)), "sqeuclidean", weight, problem.graph, problem.n_clusters,
+            potts=problem.potts, n_threads=problem.n_threads, keys=keys,
+        )._replace(priors=problem.priors, merged=problem.merged)  # fmt: skip
+        found = run(part, lift(part, labels), options, seed + number).labels
+        if np.array_equal(found, labels):
+            break
+        labels = found
+    return labels
