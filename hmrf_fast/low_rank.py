@@ -15,6 +15,7 @@ import scipy.sparse as sp
 from sklearn.utils.extmath import randomized_svd
 from threadpoolctl import threadpool_limits
 
+from hmrf_fast.annealing import Annealer
 from hmrf_fast.em import Options, Start, best_of, run
 from hmrf_fast.geometry import Problem, build_problem, content_keys, measure
 from hmrf_fast.inputs import as_corpus
@@ -28,13 +29,15 @@ RESTART_ITERATIONS = 30
 
 
 def usable_ranks(problem: Problem) -> list[int]:
-    """Ranks well below the numbers of distinct rows and of features; for many clusters one that can tell them apart.
+    """Ranks well below the numbers of distinct rows and of features, and one that just tells the clusters apart.
 
     Empty where the data is too small for it. Repeated rows and rows of weight 0 do not count.
     """
     n_distinct = np.unique(content_keys(problem)[problem.sample_weight > 0]).size
-    ranks = sorted({*RANKS, *([min(problem.n_clusters, 100)] if problem.n_clusters > max(RANKS) else [])})
-    return [rank for rank in ranks if 2 * rank < min(n_distinct, problem.corpus.n_features)]
+    largest = (min(n_distinct, problem.corpus.n_features) - 1) // 2
+    if largest < min(RANKS):
+        return []
+    return [rank for rank in sorted({*RANKS, min(problem.n_clusters + 1, 100)}) if rank <= largest]
 
 
 def project(problem: Problem, rank: int, rng: np.random.Generator) -> np.ndarray:
@@ -71,15 +74,17 @@ def low_rank_starts(
     problem: Problem, seeds: Seeds, options: Options, n_init: int, rng: np.random.Generator
 ) -> Iterator[Start]:
     """One start per rank: the labels of the lowest objective among ``n_init`` constrained runs in that many
-    dimensions."""
+    dimensions, annealed in the full space where the direction of rows is what counts."""
     ranks = usable_ranks(problem)
     coordinates, keys = project(problem, max(ranks), rng), content_keys(problem)
     metric = "sqeuclidean" if problem.metric.name == "sqeuclidean" else "cosine"
+    annealer = Annealer(problem, unit_rows(problem)) if metric == "cosine" else None
     for rank in ranks:
-        yield _best_of_rank(problem, coordinates[:, :rank], metric, seeds, options, n_init, rng, keys)
+        labels = _best_of_rank(problem, coordinates[:, :rank], metric, seeds, options, n_init, rng, keys)
+        yield lift(problem, labels if annealer is None else annealer.anneal(labels))
 
 
-def _best_of_rank(problem, coordinates, metric, seeds, options, n_init, rng, keys) -> Start:
+def _best_of_rank(problem, coordinates, metric, seeds, options, n_init, rng, keys) -> np.ndarray:
     reduced = build_problem(
         as_corpus(sp.csr_matrix(coordinates)), metric, problem.sample_weight, problem.graph, problem.n_clusters,
         potts=problem.potts, n_threads=problem.n_threads, keys=keys,
@@ -92,8 +97,7 @@ def _best_of_rank(problem, coordinates, metric, seeds, options, n_init, rng, key
     n_init = useful_restarts(reduced, seeds, n_init)
     for centers in restarts(reduced, seeds, "k-means++", n_init, rng, explore=False):
         results.append(run(reduced, Start(centers), plain, int(rng.integers(2**63)), geometry))
-    best = best_of(results)
-    return lift(problem, best.labels)
+    return best_of(results).labels
 
 
 def lift(problem: Problem, labels: np.ndarray, weights: np.ndarray | None = None) -> Start:
