@@ -61,10 +61,11 @@ class HMRFKMeans(ConstrainedClusterer):
     default="auto"
         The start. Neighbourhoods of must-linked rows seed the first clusters in all named ones (more of them than
         clusters: weighted farthest-first). The rest comes from: the best of ``n_init`` constrained runs in each of
-        several truncated SVDs, polished in the full space ("low_rank"); the rows farthest from the seeds
-        ("neighborhoods"); rows drawn by distance ("k-means++") or by sample weight alone ("random"); the global
-        centroid with each coordinate multiplied by 1 + 0.7 (U - 0.5) ("printed", the authors' program). "auto" is
-        "low_rank" where X has more than ten distinct rows and features, else "k-means++". On three news corpora the
+        several truncated SVDs, annealed (unless the metric is "sqeuclidean") and polished in the full space
+        ("low_rank"); the rows farthest from the seeds ("neighborhoods"); rows drawn by distance ("k-means++") or by
+        sample weight alone ("random"); the global centroid with each coordinate multiplied by 1 + 0.7 (U - 0.5)
+        ("printed", the authors' program). "auto" is "low_rank" where X has more than ten distinct rows and features,
+        else "k-means++". On three news corpora the
         printed start alone ends near chance, the low-rank one reaches without any constraint what the paper reports
         for 500. A callable gets ``(X, n_clusters, random_state=seed)`` and returns centroids.
     n_init : int, default=10
