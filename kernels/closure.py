@@ -127,7 +127,7 @@ def sweep_blocks(corpus, terms, weights, phi_max, block, graph, edges, labels, s
         shuffle(nodes, mix(seed, np.uint64(which)))
         for node in nodes:
             old = labels[node]
-            label_costs(node, block, edges, labels, stamp, -1, costs)
+            label_costs(node, block, edges, labels, stamp, np.int64(-1), costs)
             rows = graph.rows[graph.node_rows[graph.node_ptr[node] : graph.node_ptr[node + 1]]]
             for row in rows:
                 if old != UNLABELLED:

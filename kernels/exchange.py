@@ -31,7 +31,7 @@ def exchanges(block, links, soft, labels, movable, seed, longest):
     for node in order:
         if links.hard_ptr[node + 1] == links.hard_ptr[node]:
             continue
-        label_costs(node, block, soft, labels, nobody, -1, costs)
+        label_costs(node, block, soft, labels, nobody, np.int64(-1), costs)
         old = labels[node]
         for h in range(n_clusters):
             if h == old or not better(costs[h], costs[old], abs(costs[old]) + abs(block[node, old])):

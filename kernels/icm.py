@@ -66,7 +66,7 @@ def sweeps(block, links, labels, movable, seed, max_sweeps):
             if dirty[node] == 0:
                 continue
             dirty[node] = 0
-            label_costs(node, block, links, labels, nobody, -1, costs)
+            label_costs(node, block, links, labels, nobody, np.int64(-1), costs)
             best = cheapest(costs)
             old = labels[node]
             if best == old or costs[best] == np.inf:
