@@ -14,7 +14,7 @@ from hmrf_fast.kernels.distances import assign_rows, distance_block
 from hmrf_fast.kernels.exchange import exchanges
 from hmrf_fast.kernels.icm import block_moves, sweeps, violation_cost
 from hmrf_fast.kernels.metrics import NONE
-from hmrf_fast.kernels.types import ClusterTerms, Links
+from hmrf_fast.kernels.types import ClusterTerms
 from hmrf_fast.label_priors import FORBIDDEN
 from hmrf_fast.pruning import Search, empty_table, fill_table, lane_terms
 
@@ -178,25 +178,24 @@ def settle(problem: Problem, geometry: Geometry, costs: np.ndarray, nodes: np.nd
 
     Plain sweeps come first, so block moves only ever improve on what they reach.
     """
-    graph, prices = problem.graph, geometry.pair_cost
+    graph, links = problem.graph, geometry.links
     movable = (graph.node_block < 0).astype(np.uint8)  # the nodes of implicit blocks are moved by their own kernels
-    shared = (problem.corpus, geometry.pairs, geometry.weights, geometry.phi_max, costs, graph, prices, nodes)
-    links = Links(*(getattr(graph, name) for name in Links._fields))
+    shared = (problem.corpus, geometry.pairs, geometry.weights, geometry.phi_max, costs, graph, links, nodes)
     scratch = _scratch(problem)
     for round_number in range(MAX_ROUNDS):
         round_seed = seed + np.uint64(MAX_ROUNDS * round_number)
         for sweep in range(MAX_ROUNDS):
-            sweeps(costs, links, prices, nodes, movable, round_seed + np.uint64(sweep), MAX_SWEEPS)
+            sweeps(costs, links, nodes, movable, round_seed + np.uint64(sweep), MAX_SWEEPS)
             if not scratch or sweep_blocks(*shared, round_seed + np.uint64(sweep), *scratch) == 0:
                 break
         if method == "icm":
             break
-        moves = block_moves(costs, links, graph.unit_ptr, graph.unit_nodes, prices, nodes, movable, round_seed)
+        moves = block_moves(costs, links, graph.unit_ptr, graph.unit_nodes, nodes, movable, round_seed)
         if scratch:
             moves += move_blocks(*shared, *scratch)
         if graph.hard_node.size:
             soft = links._replace(hard_ptr=np.zeros_like(graph.hard_ptr), hard_node=graph.hard_node[:0])
-            moves += exchanges(costs, links, soft, prices, nodes, movable, round_seed, LONGEST_CHAIN)
+            moves += exchanges(costs, links, soft, nodes, movable, round_seed, LONGEST_CHAIN)
         if moves == 0:
             break
     if np.any(nodes < 0):

@@ -98,6 +98,7 @@ class _Loop:
         self.labelled = False
         self.nearest = np.zeros(problem.n_rows)
         self.search = free_search(problem, prune=not options.learn_weights)
+        self.priced: tuple[Any, Any, float] = (None, None, 0.0)  # labels, geometry and what they violate
         self.sums: SumTable | None = None
         self.trial: SumTable | None = None
         self.product, self.square = np.zeros((2, problem.n_clusters))
@@ -246,7 +247,9 @@ class _Loop:
         return self._add_rest(data_cost(problem.metric, geometry.base, product, statistic, clusters), geometry)
 
     def _add_rest(self, data: float, geometry: Geometry) -> float:
-        broken = violations(self.problem, geometry, self.labels)[0]
+        if self.priced[0] is not self.labels or self.priced[1] is not geometry:
+            self.priced = self.labels, geometry, violations(self.problem, geometry, self.labels)[0]
+        broken = self.priced[2]
         return data + broken + self.problem.priors.total(self.labels) + prior_cost(self.options.prior, geometry.weights)
 
     def _data(self) -> float:

@@ -14,7 +14,7 @@ from hmrf_fast.kernels.moments import feature_extent, row_moments, row_norms
 from hmrf_fast.kernels.pairs import pair_distances
 from hmrf_fast.kernels.rng import row_digests
 from hmrf_fast.kernels.sums import feature_chunks
-from hmrf_fast.kernels.types import Corpus, Moments, PairTerms, PenaltyGraph, RowTerms
+from hmrf_fast.kernels.types import Corpus, Links, Moments, PairTerms, PenaltyGraph, RowTerms
 from hmrf_fast.label_priors import NO_PRIORS, LabelPriors
 
 PAIR_CHUNK = 4096
@@ -82,6 +82,7 @@ class Geometry(NamedTuple):
     phi_max_gradient: np.ndarray  # (d,) or length 0
     phi: np.ndarray  # (m,) float64, the scaling function of every listed pair
     pair_cost: np.ndarray  # (m,) float64, the price of every listed pair when it is violated
+    links: Links  # the graph's edges with these prices
 
 
 def metric_named(name: str) -> Metric:
@@ -145,7 +146,9 @@ def measure(problem: Problem, weights: np.ndarray) -> Geometry:
         pairs = PairTerms(np.full(problem.n_rows, 0.5), np.ones(problem.n_rows), NONE, NONE, 0.0)
     phi_max, phi_max_gradient = _largest_phi(problem, moments, weights)
     phi = _listed_phi(problem, pairs, weights)
-    kind, weight = problem.graph.pair_kind, problem.graph.pair_weight
+    graph = problem.graph
+    pair_cost = graph.pair_weight * np.where(graph.pair_kind > 0, phi, np.maximum(phi_max - phi, 0.0))
+    edge_price = (-graph.pair_kind * pair_cost)[graph.edge_pair]
     return Geometry(
         weights=weights,
         rows=rows,
@@ -155,7 +158,8 @@ def measure(problem: Problem, weights: np.ndarray) -> Geometry:
         phi_max=phi_max,
         phi_max_gradient=phi_max_gradient,
         phi=phi,
-        pair_cost=weight * np.where(kind > 0, phi, np.maximum(phi_max - phi, 0.0)),
+        pair_cost=pair_cost,
+        links=Links(graph.edge_ptr, graph.edge_node, edge_price, graph.hard_ptr, graph.hard_node),
     )
 
 

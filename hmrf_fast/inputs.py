@@ -21,14 +21,18 @@ def check_matrix(estimator, X, *, reset: bool, dtype=None, copy: bool = True) ->
 
     The caller's buffers are never changed (with ``copy=False`` a non-canonical CSR input is put in order in place).
     """
-    kinds = [np.float64, np.float32] if dtype is None else np.dtype(dtype)
+    kinds = [np.float64, np.float32] if dtype is None else [np.dtype(dtype)]
     checked = validate_data(
-        estimator, X, reset=reset, accept_sparse="csr", dtype=kinds, ensure_all_finite=False, accept_large_sparse=True
-    )
+        estimator, X, reset=reset, accept_sparse="csr", dtype=kinds if dtype is None else kinds[0],
+        ensure_all_finite=False, accept_large_sparse=True, skip_check_array=_is_plain(X, kinds),
+    )  # fmt: skip
+    if isinstance(checked, np.ndarray):
+        matrix = _compressed(checked)
+        _refuse_extreme(matrix)
+        return matrix
     matrix = sp.csr_matrix(checked, copy=False)
     _refuse_malformed(matrix)
-    _refuse_non_finite(matrix)
-    _refuse_huge(matrix)
+    _refuse_extreme(matrix)
     canonical = matrix.has_canonical_format and (matrix.nnz == 0 or np.all(matrix.data[: matrix.nnz] != 0))
     if not canonical:
         if copy and sp.issparse(X) and np.shares_memory(matrix.data, getattr(X, "data", np.empty(0))):
@@ -59,23 +63,37 @@ def _refuse_malformed(matrix: sp.csr_matrix) -> None:
         raise InputError(f"X.indices holds column {column} in row {row}, but X has {matrix.shape[1]} columns")
 
 
-def _refuse_non_finite(matrix: sp.csr_matrix) -> None:
+def _is_plain(X, kinds) -> bool:
+    """Whether there is nothing to convert: such input need not go through scikit-learn's checks of arrays, which take
+    longer than a small fit."""
+    return type(X) in (np.ndarray, sp.csr_matrix, sp.csr_array) and X.ndim == 2 and X.dtype in kinds and 0 not in X.shape
+
+
+def _compressed(dense: np.ndarray) -> sp.csr_matrix:
+    """A dense matrix as canonical CSR."""
+    rows, columns = np.nonzero(dense)
+    indptr = np.zeros(len(dense) + 1, np.int64)
+    np.cumsum(np.bincount(rows, minlength=len(dense)), out=indptr[1:])
+    matrix = sp.csr_matrix((dense[rows, columns], columns, indptr), dense.shape)
+    matrix.has_canonical_format = True
+    return matrix
+
+
+def _refuse_extreme(matrix: sp.csr_matrix) -> None:
+    """NaN and infinity say nothing, and squares and sums of huge values would overflow."""
+    bound = LARGEST32 if matrix.dtype == np.float32 else LARGEST
+    if matrix.nnz == 0 or max(matrix.data.max(), -matrix.data.min()) <= bound:
+        return
     bad = np.flatnonzero(~np.isfinite(matrix.data))
     if bad.size:
         row, column = _position(matrix, bad[0])
         kind = "NaN" if np.isnan(matrix.data[bad[0]]) else "infinity (inf)"
         raise InputError(f"Input X contains {kind} at row {row}, column {column}; {bad.size} such values in all")
-
-
-def _refuse_huge(matrix: sp.csr_matrix) -> None:
-    """Squares and sums of values beyond these bounds would overflow."""
-    bound = LARGEST32 if matrix.dtype == np.float32 else LARGEST
-    if matrix.nnz and max(matrix.data.max(), -matrix.data.min()) > bound:
-        worst = int(np.argmax(np.abs(matrix.data)))
-        row, column = _position(matrix, worst)
-        raise InputError(
-            f"X[{row}, {column}] = {matrix.data[worst]:g}: {matrix.dtype} values must lie within +-{bound:g}; rescale X"
-        )
+    worst = int(np.argmax(np.abs(matrix.data)))
+    row, column = _position(matrix, worst)
+    raise InputError(
+        f"X[{row}, {column}] = {matrix.data[worst]:g}: {matrix.dtype} values must lie within +-{bound:g}; rescale X"
+    )
 
 
 def refuse_negative(matrix: sp.csr_matrix, metric: str, whose: str) -> None:
@@ -105,6 +123,8 @@ def as_corpus(matrix: sp.csr_matrix) -> Corpus:
 
 def check_sample_weight(sample_weight, matrix: sp.csr_matrix) -> np.ndarray:
     """(n,) float64, non-negative, not all zero."""
+    if sample_weight is None:
+        return np.ones(matrix.shape[0])
     weight = _check_sample_weight(sample_weight, matrix, dtype=np.float64)
     bad = np.flatnonzero(~(weight >= 0) | ~np.isfinite(weight))
     if bad.size:
@@ -122,14 +142,10 @@ def check_sample_weight(sample_weight, matrix: sp.csr_matrix) -> np.ndarray:
 
 def check_centers(init, n_clusters: int, n_features: int) -> np.ndarray:
     """User-given first centroids as (K, d) float64."""
-    try:
-        centers = check_array(init, accept_sparse="csr", dtype=np.float64, copy=True)
-    except (ValueError, TypeError) as error:
-        told = str(error).partition("\n")[0]
-        raise InputError(
-            f"init must be a name, an array of {n_clusters} centers or a function of one: {told}"
-        ) from None
-    centers = centers.toarray() if sp.issparse(centers) else centers
+    if type(init) is np.ndarray and init.ndim == 2 and init.dtype == np.float64 and np.isfinite(init).all():
+        centers = init.copy()
+    else:
+        centers = _parsed_centers(init, n_clusters)
     if centers.size and np.abs(centers).max() > LARGEST:
         raise InputError(f"initial centers hold {np.abs(centers).max():g}; values must lie within +-{LARGEST:g}")
     if centers.shape != (n_clusters, n_features):
@@ -138,6 +154,17 @@ def check_centers(init, n_clusters: int, n_features: int) -> np.ndarray:
             f"{n_features} features of the data"
         )
     return centers
+
+
+def _parsed_centers(init, n_clusters: int) -> np.ndarray:
+    try:
+        centers = check_array(init, accept_sparse="csr", dtype=np.float64, copy=True)
+    except (ValueError, TypeError) as error:
+        told = str(error).partition("\n")[0]
+        raise InputError(
+            f"init must be a name, an array of {n_clusters} centers or a function of one: {told}"
+        ) from None
+    return centers.toarray() if sp.issparse(centers) else centers
 
 
 def draw_seed(random_state) -> int:

@@ -31,6 +31,8 @@ class LabelPriors(NamedTuple):
 
     def total(self, labels: np.ndarray) -> float:
         """Summed cost of a labelling (n,)."""
+        if not self.rows.size:
+            return 0.0
         return float(self.cost[np.arange(self.rows.size), labels[self.rows]].sum())
 
 

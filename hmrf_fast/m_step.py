@@ -36,11 +36,12 @@ def sum_rows(problem: Problem, geometry: Geometry, labels: np.ndarray) -> SumTab
     scale = _scale(problem, geometry) if exact else np.ones(1)
     table = np.empty((n_clusters, n_features), np.int64 if exact else np.float64)
     order, ends = by_label(labels, n_clusters)
+    work = problem.corpus.indices.size * 4.0
     pool.run_chunks(
         lambda first, last: sum_clusters(problem.corpus, geometry.factor, scale, order, ends, first, last, table),
-        pool.even_chunks(n_clusters, SUM_TASKS),
+        pool.even_chunks(n_clusters, SUM_TASKS, work),
         problem.n_threads,
-        problem.corpus.indices.size * 4.0,
+        work,
     )
     return SumTable(table, scale, labels.copy(), np.full(n_features, 1.0 / scale))
 
@@ -61,13 +62,14 @@ def _scale(problem: Problem, geometry: Geometry) -> np.ndarray:
     plain = problem.sample_weight * problem.unit
     if "peaks" not in problem.memo:
         # A maximum does not depend on the order, so every chunk may keep its own peaks.
-        spans = pool.even_chunks(problem.n_rows, problem.n_threads)
+        work = problem.corpus.indices.size * 2.0
+        spans = pool.even_chunks(problem.n_rows, problem.n_threads, work)
         peaks = np.zeros((spans.size - 1, problem.corpus.n_features))
         pool.run_chunks(
             lambda first, last: feature_peaks(problem.corpus, plain, first, last, peaks[np.searchsorted(spans, first)]),
             spans,
             problem.n_threads,
-            problem.corpus.indices.size * 2.0,
+            work,
         )
         problem.memo["peaks"] = peaks.max(0)
     growth = np.divide(geometry.factor, plain, out=np.zeros_like(plain), where=plain > 0).max(initial=0.0)
@@ -102,8 +104,9 @@ def statistics(problem: Problem, geometry: Geometry, sums: SumTable) -> Sums:
     """The sums with what else centroids need; cost n plus d, the table is shared."""
     n_clusters = problem.n_clusters
     mass = np.bincount(sums.labels, problem.sample_weight, n_clusters)
-    leans = geometry.factor * geometry.rows.shift if geometry.rows.shift.size else np.zeros(problem.n_rows)
-    lean = np.bincount(sums.labels, leans, n_clusters)
+    if not geometry.rows.shift.size:
+        return Sums(sums.table, np.zeros(n_clusters), mass, sums.inverse)
+    lean = np.bincount(sums.labels, geometry.factor * geometry.rows.shift, n_clusters)
     return Sums(sums.table, lean, mass, sums.inverse)
 
 
@@ -149,6 +152,9 @@ def table_products(
 def run_groups(problem: Problem, count: int, task) -> None:
     """Run ``task(first, last)`` over groups of ``count`` clusters; what it does must not depend on the grouping."""
     n_features = problem.corpus.n_features
-    groups = -(-count // CLUSTER_GROUP) if n_features * count > SWEPT_AT_ONCE else 1
-    if count:
+    if n_features * count <= SWEPT_AT_ONCE:
+        if count:
+            task(0, count)
+    else:
+        groups = -(-count // CLUSTER_GROUP)
         pool.run_chunks(task, pool.even_chunks(count, groups), problem.n_threads, 8.0 * count * n_features)

@@ -84,6 +84,8 @@ def resolve(constraints: Constraints | None, n_rows: int, *, infer: bool = True)
         n_contradictions=0,
         infer=infer,
     )
+    if given.is_empty:
+        return resolved
     _refuse_hard_contradictions(resolved)
     contradictions, count = find_contradictions(resolved, component, "given")
     return resolved._replace(contradictions=contradictions, n_contradictions=count)

@@ -51,13 +51,14 @@ def lane_terms(clusters: ClusterTerms, table: np.ndarray, centred: bool) -> tupl
 def fill_table(problem: Problem, clusters: ClusterTerms, which: np.ndarray, lanes: np.ndarray, table) -> None:
     """Lay out the given clusters (k,) as the given lanes (k,) of a term-major table (tiles, d, width) OUT; cost k d."""
     n_features = problem.corpus.n_features
+    work = 4.0 * n_features * which.size
     pool.run_chunks(
         lambda first, last: fill_columns(
             clusters.content, clusters.inverse, clusters.weights, which, lanes, first, last, table
         ),
-        pool.even_chunks(n_features, 16) if problem.n_threads > 1 else np.array([0, n_features]),
+        pool.even_chunks(n_features, 16 if problem.n_threads > 1 else 1, work),
         problem.n_threads,
-        4.0 * n_features * which.size,
+        work,
     )
 
 

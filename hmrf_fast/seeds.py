@@ -36,7 +36,7 @@ def seeds_of(problem: Problem, resolved: Resolved, by_size: bool) -> Seeds:
     """
     member, classes = resolved.component.astype(np.int32, copy=True), resolved.class_component.astype(np.int64)
     if member.max(initial=-1) < 0:
-        return hard_seeds(member, classes, np.zeros(0, np.int64), by_size)
+        return Seeds(sp.csr_matrix((0, member.size)), classes, np.zeros(0, np.int64), by_size)
     usable = _usable(problem)
     counts = np.bincount(member[(member >= 0) & usable], minlength=member.max() + 1)
     keep = (counts >= 2) | ((counts >= 1) & np.isin(np.arange(counts.size), classes))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numbers
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -50,6 +51,8 @@ class Known(NamedTuple):
 
 def given_knowledge(settings: Settings, n_clusters: int, must_link, cannot_link, partial_labels, constraints) -> Known:
     """The arguments of ``fit`` as one object."""
+    if must_link is None and cannot_link is None and partial_labels is None and constraints is None:
+        return _no_knowledge(settings.must_link_weight, settings.cannot_link_weight, settings.scale)
     if not _is_table(partial_labels):
         given = _given_constraints(must_link, cannot_link, partial_labels, constraints)
         return Known(given, priced(settings, given), None)
@@ -61,6 +64,12 @@ def given_knowledge(settings: Settings, n_clusters: int, must_link, cannot_link,
     if any(value is not None for value in (must_link, cannot_link, constraints)):
         raise InputError("class probabilities cannot be combined with other constraints")
     return Known(Constraints(), Constraints(), check_shares(partial_labels, n_clusters))
+
+
+@lru_cache(maxsize=16)
+def _no_knowledge(must_link_weight: float, cannot_link_weight: float, scale: float) -> Known:
+    nothing = Constraints()
+    return Known(nothing, _scaled(nothing, must_link_weight / scale, cannot_link_weight / scale), None)
 
 
 def _is_table(values: Any) -> bool:
@@ -84,9 +93,12 @@ def _given_constraints(must_link, cannot_link, partial_labels, constraints) -> C
 
 def priced(settings: Settings, constraints: Constraints) -> Constraints:
     """The constraints with the weights that the engine works with."""
-    scaled = constraints.scaled(
-        settings.must_link_weight / settings.scale, settings.cannot_link_weight / settings.scale
-    )
+    scale = settings.scale
+    return _scaled(constraints, settings.must_link_weight / scale, settings.cannot_link_weight / scale)
+
+
+def _scaled(constraints: Constraints, must_link_factor: float, cannot_link_factor: float) -> Constraints:
+    scaled = constraints.scaled(must_link_factor, cannot_link_factor)
     for kind in ("must_link", "cannot_link"):
         weights = np.append(getattr(scaled, f"{kind}_weight"), getattr(scaled, f"{kind}_group_weight"))
         soft = weights[np.isfinite(weights) & (weights > 0)]

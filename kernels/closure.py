@@ -112,7 +112,7 @@ def _block_nodes(graph, which):
 
 
 @kernel
-def sweep_blocks(corpus, terms, weights, phi_max, block, graph, pair_cost, labels, seed, own, links):
+def sweep_blocks(corpus, terms, weights, phi_max, block, graph, edges, labels, seed, own, links):
     """One randomised sweep over the nodes of all implicit blocks; returns the number of moves.
 
     INOUT labels (u,) int32; own, links (d, K) float64 scratch. Cost: non-zeros of blocks and of linked blocks, times K.
@@ -127,7 +127,7 @@ def sweep_blocks(corpus, terms, weights, phi_max, block, graph, pair_cost, label
         shuffle(nodes, mix(seed, np.uint64(which)))
         for node in nodes:
             old = labels[node]
-            label_costs(node, block, graph, pair_cost, labels, stamp, -1, costs)
+            label_costs(node, block, edges, labels, stamp, np.int64(-1), costs)
             rows = graph.rows[graph.node_rows[graph.node_ptr[node] : graph.node_ptr[node + 1]]]
             for row in rows:
                 if old != UNLABELLED:
@@ -162,7 +162,7 @@ def sweep_blocks(corpus, terms, weights, phi_max, block, graph, pair_cost, label
 
 
 @kernel
-def move_blocks(corpus, terms, weights, phi_max, block, graph, pair_cost, labels, own, links):
+def move_blocks(corpus, terms, weights, phi_max, block, graph, edges, labels, own, links):
     """Move whole implicit must-link blocks to the label that is cheapest for all members; returns the number moved."""
     n_clusters = block.shape[1]
     costs, phi, together = np.empty(n_clusters), np.empty(n_clusters), np.empty(n_clusters)
@@ -178,7 +178,7 @@ def move_blocks(corpus, terms, weights, phi_max, block, graph, pair_cost, labels
         together[:] = 0.0
         now = 0.0
         for node in nodes:
-            label_costs(node, block, graph, pair_cost, labels, stamp, which, costs)
+            label_costs(node, block, edges, labels, stamp, which, costs)
             for place in range(graph.node_ptr[node], graph.node_ptr[node + 1]):
                 row = graph.rows[graph.node_rows[place]]
                 partner_sums(corpus, terms, weights, row, own, own_stats, phi)
@@ -188,8 +188,8 @@ def move_blocks(corpus, terms, weights, phi_max, block, graph, pair_cost, labels
                     costs[h] += link_stats[COUNT, h] * phi_max - phi[h]
             now += costs[labels[node]]
             together += costs
-        now += _inner_listed(nodes, graph, pair_cost, labels, stamp, which, False)
-        together += _inner_listed(nodes, graph, pair_cost, labels, stamp, which, True)
+        now += _inner_listed(nodes, edges, labels, stamp, which, False)
+        together += _inner_listed(nodes, edges, labels, stamp, which, True)
         best = cheapest(together)
         if together[best] < np.inf and better(together[best], now, abs(now) + abs(together[best])):
             moves += 1
@@ -199,17 +199,16 @@ def move_blocks(corpus, terms, weights, phi_max, block, graph, pair_cost, labels
 
 
 @kernel
-def _inner_listed(nodes, graph, pair_cost, labels, stamp, mark, together):
+def _inner_listed(nodes, edges, labels, stamp, mark, together):
     """Price of listed pairs inside a block; a hard cannot-link inside makes moving together impossible."""
     total = 0.0
     for node in nodes:
-        for edge in range(graph.edge_ptr[node], graph.edge_ptr[node + 1]):
-            other = graph.edge_node[edge]
+        for edge in range(edges.edge_ptr[node], edges.edge_ptr[node + 1]):
+            other = edges.edge_node[edge]
             if stamp[other] == mark and (together or labels[other] == labels[node]):
-                pair = graph.edge_pair[edge]
-                total += (-0.5 if graph.pair_kind[pair] > 0 else 0.5) * pair_cost[pair]
+                total += 0.5 * edges.edge_price[edge]
         if together:
-            for edge in range(graph.hard_ptr[node], graph.hard_ptr[node + 1]):
-                if stamp[graph.hard_node[edge]] == mark:
+            for edge in range(edges.hard_ptr[node], edges.hard_ptr[node + 1]):
+                if stamp[edges.hard_node[edge]] == mark:
                     return np.inf
     return total

@@ -15,7 +15,7 @@ from hmrf_fast.kernels.rng import shuffle
 
 
 @kernel
-def exchanges(block, links, soft, pair_cost, labels, movable, seed, longest):
+def exchanges(block, links, soft, labels, movable, seed, longest):
     """Swap the two labels of every chain where that pays; INOUT labels (u,) int32, all set.
 
     IN links: Links; soft: the same without hard cannot-links; chains of more than ``longest`` nodes, or with a node of
@@ -31,7 +31,7 @@ def exchanges(block, links, soft, pair_cost, labels, movable, seed, longest):
     for node in order:
         if links.hard_ptr[node + 1] == links.hard_ptr[node]:
             continue
-        label_costs(node, block, soft, pair_cost, labels, nobody, -1, costs)
+        label_costs(node, block, soft, labels, nobody, np.int64(-1), costs)
         old = labels[node]
         for h in range(n_clusters):
             if h == old or not better(costs[h], costs[old], abs(costs[old]) + abs(block[node, old])):
@@ -40,7 +40,7 @@ def exchanges(block, links, soft, pair_cost, labels, movable, seed, longest):
             size = _chain(node, old, h, links, labels, movable, stamp, mark, chain)
             if size == 0:
                 continue
-            change, scale = _change(chain[:size], old, h, block, links, pair_cost, labels, stamp, mark)
+            change, scale = _change(chain[:size], old, h, block, links, labels, stamp, mark)
             if better(change, 0.0, scale):
                 for member in chain[:size]:
                     labels[member] = h if labels[member] == old else old
@@ -74,7 +74,7 @@ def _chain(node, old, new, links, labels, movable, stamp, mark, chain):
 
 
 @kernel
-def _change(chain, old, new, block, links, pair_cost, labels, stamp, mark):
+def _change(chain, old, new, block, links, labels, stamp, mark):
     """What swapping the labels of a chain adds to the objective, and the size of the numbers summed."""
     change, scale = 0.0, 0.0
     for member in chain:
@@ -83,11 +83,11 @@ def _change(chain, old, new, block, links, pair_cost, labels, stamp, mark):
         change += block[member, swapped] - block[member, label]
         scale += abs(block[member, swapped]) + abs(block[member, label])
         for edge in range(links.edge_ptr[member], links.edge_ptr[member + 1]):
-            other, pair = links.edge_node[edge], links.edge_pair[edge]
+            other = links.edge_node[edge]
             theirs = labels[other]
             if theirs == UNLABELLED or stamp[other] == mark:
                 continue  # both ends swap: what was equal stays equal
-            price = -pair_cost[pair] if links.pair_kind[pair] > 0 else pair_cost[pair]
+            price = links.edge_price[edge]
             change += price * ((theirs == swapped) - (theirs == label))
             scale += abs(price)
     return change, scale

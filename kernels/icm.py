@@ -16,13 +16,12 @@ UNLABELLED = -1
 
 
 @kernel
-def label_costs(node, block, links, pair_cost, labels, stamp, mark, costs):
+def label_costs(node, block, links, labels, stamp, mark, costs):
     """costs (K,) OUT of giving ``node`` each label, all other nodes fixed, up to a constant.
 
-    IN block (u, K) float64: distances of nodes to centroids; links: Links, or the PenaltyGraph; pair_cost (m,)
-    float64: price of the pair when it is violated; labels (u,) int32, -1 = none yet; nodes with stamp[node] == mark
-    are left out (mark -1: nobody is). A violated must-link is written as a credit for agreement. Cost: K plus the
-    node's edges.
+    IN block (u, K) float64: distances of nodes to centroids; links: Links; labels (u,) int32, -1 = none yet; nodes
+    with stamp[node] == mark are left out (mark -1: nobody is). A violated must-link is written as a credit for
+    agreement. Cost: K plus the node's edges.
     """
     for h in range(costs.size):
         costs[h] = block[node, h]
@@ -31,11 +30,7 @@ def label_costs(node, block, links, pair_cost, labels, stamp, mark, costs):
         label = labels[other]
         if label == UNLABELLED or (mark >= 0 and stamp[other] == mark):
             continue
-        pair = links.edge_pair[edge]
-        if links.pair_kind[pair] > 0:
-            costs[label] -= pair_cost[pair]
-        else:
-            costs[label] += pair_cost[pair]
+        costs[label] += links.edge_price[edge]
     for edge in range(links.hard_ptr[node], links.hard_ptr[node + 1]):
         other = links.hard_node[edge]
         if labels[other] != UNLABELLED and not (mark >= 0 and stamp[other] == mark):
@@ -49,7 +44,7 @@ def better(candidate, current, scale):
 
 
 @kernel
-def sweeps(block, links, pair_cost, labels, movable, seed, max_sweeps):
+def sweeps(block, links, labels, movable, seed, max_sweeps):
     """Iterated conditional modes: every node in a fresh random order to its cheapest label, until nothing changes.
 
     Nodes none of whose partners moved since their last visit are skipped: same result, fewer visits. Nodes with
@@ -71,7 +66,7 @@ def sweeps(block, links, pair_cost, labels, movable, seed, max_sweeps):
             if dirty[node] == 0:
                 continue
             dirty[node] = 0
-            label_costs(node, block, links, pair_cost, labels, nobody, -1, costs)
+            label_costs(node, block, links, labels, nobody, np.int64(-1), costs)
             best = cheapest(costs)
             old = labels[node]
             if best == old or costs[best] == np.inf:
@@ -101,7 +96,7 @@ def cheapest(costs):
 
 
 @kernel
-def block_moves(block, links, unit_ptr, unit_nodes, pair_cost, labels, movable, seed):
+def block_moves(block, links, unit_ptr, unit_nodes, labels, movable, seed):
     """Move whole must-link components to the label that is cheapest for all their nodes together, where that pays.
 
     Reaches optima that no sequence of improving single moves can, such as two far rows under one heavy must-link.
@@ -121,13 +116,13 @@ def block_moves(block, links, unit_ptr, unit_nodes, pair_cost, labels, movable, 
             continue
         for node in nodes:
             stamp[node] = unit
-        now, then, impossible = _inner_costs(nodes, links, pair_cost, labels, stamp, unit)
+        now, then, impossible = _inner_costs(nodes, links, labels, stamp, unit)
         if impossible:
             continue
         for h in range(n_clusters):
             together[h] = then
         for node in nodes:
-            label_costs(np.int64(node), block, links, pair_cost, labels, stamp, unit, costs)
+            label_costs(np.int64(node), block, links, labels, stamp, unit, costs)
             now += costs[labels[node]]
             for h in range(n_clusters):
                 together[h] += costs[h]
@@ -140,7 +135,7 @@ def block_moves(block, links, unit_ptr, unit_nodes, pair_cost, labels, movable, 
 
 
 @kernel
-def _inner_costs(nodes, links, pair_cost, labels, stamp, unit):
+def _inner_costs(nodes, links, labels, stamp, unit):
     """Price of the pairs inside a unit now and if it were together, in the credit form of ``label_costs``, and
     whether a hard cannot-link inside makes that impossible; each pair is met from both ends."""
     now = 0.0
@@ -152,8 +147,7 @@ def _inner_costs(nodes, links, pair_cost, labels, stamp, unit):
         for edge in range(links.edge_ptr[node], links.edge_ptr[node + 1]):
             other = links.edge_node[edge]
             if stamp[other] == unit:
-                pair = links.edge_pair[edge]
-                price = (-0.5 if links.pair_kind[pair] > 0 else 0.5) * pair_cost[pair]
+                price = 0.5 * links.edge_price[edge]
                 together += price
                 if labels[other] == labels[node]:
                     now += price

@@ -291,5 +291,7 @@ def data_cost(metric: Metric, base: float, product: np.ndarray, sums: Sums, term
     """sum_i s_i D(x_i, mu_label) from the sums alone; ``base`` is sum_i s_i base_i, ``product`` (K,) from
     ``Metric.products``."""
     # einsum, not BLAS: its result does not depend on the number of BLAS threads
-    rest = np.einsum("h,h->", sums.mass, terms.offset) + metric.pull * np.einsum("h,h->", sums.lean, terms.cross)
+    rest = np.einsum("h,h->", sums.mass, terms.offset)
+    if metric.centred:
+        rest += metric.pull * np.einsum("h,h->", sums.lean, terms.cross)
     return float(base + rest + metric.pull * product.sum())

@@ -10,6 +10,7 @@ import os
 import threading
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from itertools import pairwise
 
 import numpy as np
 
@@ -52,7 +53,7 @@ def _pool(n_threads: int) -> ThreadPoolExecutor:
 
 def run_chunks(task: Callable[[int, int], object], bounds: np.ndarray, n_threads: int, work: float) -> list:
     """Call ``task(first, last)`` for consecutive bounds, results in order; serial when the work is small."""
-    spans: Sequence[tuple[int, int]] = list(zip(bounds[:-1].tolist(), bounds[1:].tolist(), strict=True))
+    spans: Sequence[tuple[int, int]] = list(pairwise(bounds.tolist()))
     if n_threads == 1 or len(spans) == 1 or work < SERIAL_WORK:
         return [task(first, last) for first, last in spans]
     futures = [_pool(n_threads).submit(task, first, last) for first, last in spans]
@@ -85,7 +86,8 @@ def coarser(bounds: np.ndarray, load: np.ndarray, n_threads: int, width: float) 
     return np.unique(np.concatenate([[bounds[0]], bounds[kept], [bounds[-1]]]))
 
 
-def even_chunks(size: int, count: int) -> np.ndarray:
-    """Bounds of at most ``count`` equal spans of range(size)."""
-    count = min(count, size)
+def even_chunks(size: int, count: int, work: float = np.inf) -> np.ndarray:
+    """Bounds of at most ``count`` equal spans of range(size); of one span where the work is too little for threads,
+    which is for tasks whose result does not depend on the grid."""
+    count = min(count if work >= SERIAL_WORK else 1, size)
     return np.arange(count + 1) * size // max(count, 1)

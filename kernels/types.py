@@ -58,12 +58,12 @@ class PenaltyGraph(NamedTuple):
 
 
 class Links(NamedTuple):
-    """The part of a ``PenaltyGraph`` that sweeps read: fewer arrays per call make kernels compile twice as fast."""
+    """The part of a ``PenaltyGraph`` that sweeps read, with prices in the order in which they read them: fewer arrays
+    per call make kernels compile twice as fast."""
 
-    pair_kind: np.ndarray
     edge_ptr: np.ndarray
     edge_node: np.ndarray
-    edge_pair: np.ndarray
+    edge_price: np.ndarray  # (e,) float64: what it adds to J if both ends share a label; credits are negative
     hard_ptr: np.ndarray
     hard_node: np.ndarray
 

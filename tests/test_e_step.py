@@ -160,7 +160,7 @@ def test_every_accepted_move_lowers_the_cost():
     moved = [0, 0]
     for number, case in enumerate(optimum_cases(60)):
         state = smoothed_state(case, infer=True)
-        graph, prices = state.problem.graph, state.geometry.pair_cost
+        graph, links = state.problem.graph, state.geometry.links
         D, pairs = table_of(state, case), priced(case, "distance", infer=True)
         D = np.ascontiguousarray(D)
         nodes = np.random.default_rng(number).integers(case.K, size=graph.rows.size).astype(np.int32)
@@ -175,9 +175,9 @@ def test_every_accepted_move_lowers_the_cost():
         for step in range(6):
             one = np.uint64(step)
             if step % 2:
-                moves = block_moves(block, graph, graph.unit_ptr, graph.unit_nodes, prices, nodes, movable, one)
+                moves = block_moves(block, links, graph.unit_ptr, graph.unit_nodes, nodes, movable, one)
             else:
-                moves = sweeps(block, graph, prices, nodes, movable, one, 1)
+                moves = sweeps(block, links, nodes, movable, one, 1)
             after = cost()
             assert after < before if moves else after == before
             moved[step % 2] += moves

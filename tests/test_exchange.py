@@ -17,7 +17,8 @@ from hmrf_fast.kernels.types import Links
 
 def links_of(graph):
     """The links of a graph, and the same without hard ones."""
-    links = Links(*(getattr(graph, name) for name in Links._fields))
+    price = (-graph.pair_kind * graph.pair_weight)[graph.edge_pair]
+    links = Links(graph.edge_ptr, graph.edge_node, price, graph.hard_ptr, graph.hard_node)
     return links, links._replace(hard_ptr=np.zeros_like(graph.hard_ptr), hard_node=graph.hard_node[:0])
 
 
@@ -44,12 +45,12 @@ def test_exchanges_lower_the_cost_and_keep_hard_links(n, K, share, rng):
         return
     position = {int(row): int(graph.node_of_row[k]) for k, row in enumerate(graph.rows)}
     links, soft = links_of(graph)
-    block, prices = rng.random((graph.node_ptr.size - 1, K)), graph.pair_weight
+    block = rng.random((graph.node_ptr.size - 1, K))
     labels = np.empty(graph.node_ptr.size - 1, np.int32)
     labels[graph.node_of_row] = planted[graph.rows]
     movable = np.ones(labels.size, np.uint8)
     before = plain_cost(labels, block, pairs, position)
-    while exchanges(block, links, soft, prices, labels, movable, np.uint64(rng.integers(2**32)), 200):
+    while exchanges(block, links, soft, labels, movable, np.uint64(rng.integers(2**32)), 200):
         after = plain_cost(labels, block, pairs, position)
         assert after < before  # and finite: no hard link is violated
         before = after
@@ -64,15 +65,15 @@ def test_a_path_with_two_labels_ends_at_its_optimum(n, rng):
     links, soft = links_of(graph)
     block, labels = rng.random((n, 2)), (np.arange(n) % 2).astype(np.int32)
     movable = np.ones(n, np.uint8)
-    exchanges(block, links, soft, graph.pair_weight, labels, movable, np.uint64(0), 200)
+    exchanges(block, links, soft, labels, movable, np.uint64(0), 200)
     best = min(block[np.arange(n), np.array(one)].sum() for one in product(range(2), repeat=n) if alternates(one))
     assert np.isclose(block[np.arange(n), labels].sum(), best) and alternates(labels)
     still = labels.copy()
-    assert exchanges(block, links, soft, graph.pair_weight, labels, movable, np.uint64(1), 200) == 0
+    assert exchanges(block, links, soft, labels, movable, np.uint64(1), 200) == 0
     labels[:] = 1 - still
     for shut in (n - 1, 200) if n > 2 else ():  # a chain that is too long, or holds a node that must not move, stays
         movable[0] = shut != 200
-        assert exchanges(block, links, soft, graph.pair_weight, labels, movable, np.uint64(1), shut) == 0
+        assert exchanges(block, links, soft, labels, movable, np.uint64(1), shut) == 0
 
 
 def alternates(labels):
