@@ -13,7 +13,7 @@ from scipy.optimize import linear_sum_assignment
 from hmrf_fast import inputs
 from hmrf_fast.assembly import Task, assemble, warn_of
 from hmrf_fast.editing import Editable, Training
-from hmrf_fast.em import EMResult, Options, Start, best_of, run
+from hmrf_fast.em import EMResult, Options, Start, keep_best, run
 from hmrf_fast.errors import ConvergenceWarning, EmptyClusterWarning, InputError
 from hmrf_fast.groups import Grouping
 from hmrf_fast.prediction import CentroidModel
@@ -53,7 +53,8 @@ class Clusterer(Editable, CentroidModel):
         warn_of(task)
         seed = inputs.draw_seed(self.random_state)
         chosen = iter([warm]) if warm else starts(task.problem, task.seeds, settings, seed, matrix)
-        options, results = finish_options(settings, task.problem), []
+        options = finish_options(settings, task.problem)
+        best: list[EMResult] = []
         logger.log(self._level(), "%d rows, %d under constraints", task.problem.n_rows, task.problem.graph.rows.size)
         for number, start in enumerate(chosen):
             told = options._replace(callback=self._progress(number, settings.scale))
@@ -61,11 +62,11 @@ class Clusterer(Editable, CentroidModel):
             logger.log(
                 self._level(), "start %d: J = %.10g after %d iterations", number, result.objective, result.n_iter
             )
-            results.append(result)
-        best = best_of(results)
+            best = keep_best(best, result)
+        result = best[0]
         if task.resolved.labels is not None and not (warm or settings.fixed_labels or is_array(settings.init)):
-            best = _number_by_class(best, task.resolved.labels)
-        self._publish(best, task, known, settings)
+            result = _number_by_class(result, task.resolved.labels)
+        self._publish(result, task, known, settings)
         self._training = Training(X, sample_weight, known.shares)
         return self
 
@@ -86,7 +87,7 @@ class Clusterer(Editable, CentroidModel):
                 f"warm_start continues a model of {shape[0]} clusters and {shape[1]} features, but n_clusters="
                 f"{wanted[0]} and X has {wanted[1]} features; set warm_start=False to fit anew"
             )
-        start = Start(self.cluster_centers_, self.labels_ if self.labels_.size == matrix.shape[0] else None)
+        start = Start(self.cluster_centers_.copy(), self.labels_ if self.labels_.size == matrix.shape[0] else None)
         if self._fitted.metric == settings.metric:
             start = start._replace(weights=self.feature_weights_, alpha=self.smoothing_)
         return start
