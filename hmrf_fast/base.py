@@ -16,6 +16,7 @@ from hmrf_fast.editing import Editable, Training
 from hmrf_fast.em import EMResult, Options, Start, keep_best, run
 from hmrf_fast.errors import ConvergenceWarning, EmptyClusterWarning, InputError
 from hmrf_fast.groups import Grouping
+from hmrf_fast.memory import refuse_too_large
 from hmrf_fast.prediction import CentroidModel
 from hmrf_fast.report import build_report
 from hmrf_fast.settings import Known, Settings, finish_options, given_knowledge, is_array, thread_count
@@ -50,6 +51,7 @@ class Clusterer(Editable, CentroidModel):
         warm = self._previous(settings, matrix)
         merged_into = self.merged_into_ if warm else np.arange(self.n_clusters, dtype=np.int32)
         task = self._assemble(settings, matrix, known, sample_weight, self.n_clusters, merged_into)
+        refuse_too_large(task.problem, settings.init, settings.options.learn_weights)
         warn_of(task)
         seed = inputs.draw_seed(self.random_state)
         chosen = iter([warm]) if warm else starts(task.problem, task.seeds, settings, seed, matrix)

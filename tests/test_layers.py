@@ -22,7 +22,7 @@ LAYERS = (
     {"e_step", "m_step", "weight_step", "relocation", "pruning"},
     {"constraints", "components", "contradictions", "neighborhoods", "violations", "report"},
     {"penalties", "closure", "enumeration", "implicit"},
-    {"inputs", "seeds", "neighborhood_seeds", "seeding", "low_rank", "start", "em", "rows"},
+    {"inputs", "seeds", "neighborhood_seeds", "seeding", "low_rank", "start", "em", "rows", "memory"},
     {"settings", "assembly", "prediction", "editing", "base"},
     {"hmrf_kmeans", "pckmeans", "seeded", "copkmeans", "spherical", "active", "storage"},
     {"datasets", "scores", "protocol", "plotting", "ablations", "compiling"},
