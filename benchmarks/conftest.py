@@ -31,5 +31,5 @@ def pytest_terminal_summary(terminalreporter):
         target = "" if one["target"] is None else f"{one['target']:.3g}"
         missed = "!" if one["target"] is not None and one["value"] > one["target"] else " "
         terminalreporter.write_line(
-            f"{one['value']:8.4g}{missed} {target:>8} {spread:>18} {cpu:>8}   {one['kind']:<5} {name}: {one['against']}"
+            f"{one['value']:8.4g}{missed} {target:>8} {spread:>18} {cpu:>8}   {one['kind']:<7} {name}: {one['against']}"
         )

@@ -50,10 +50,11 @@ def compare(ours: Callable, rivals: Mapping[str, Callable], rounds: int = 9, see
 
 def record(
     benchmark, ours: Callable, rivals: Mapping[str, Callable | None], *, targets: Mapping[str, float] | None = None,
-    rounds: int = 9, warm: bool = True, **more: Any,
+    rounds: int = 9, warm: bool = True, most_seconds: float | None = None, **more: Any,
 ) -> None:  # fmt: skip
     """Compare with all rivals that are there, let pytest-benchmark time ours, and store ratios beside their targets.
 
+    ``most_seconds`` is a target for the time of ours itself.
     Where benchmarks are disabled all run once, which only shows that they can.
     """
     there = {name: rival for name, rival in rivals.items() if rival is not None}
@@ -64,6 +65,8 @@ def record(
         return
     seconds, found = compare(ours, there, rounds, warm=warm)
     benchmark.extra_info.update(more, ours=seconds)
+    if most_seconds is not None:
+        note(benchmark, "seconds", "ours", seconds, most_seconds)
     for name, facts in found.items():
         note(benchmark, "ratio", name, facts.pop("ratio"), (targets or {}).get(name), ours=seconds, **facts)
     benchmark.pedantic(ours, rounds=1, iterations=1)
@@ -76,10 +79,11 @@ def note(benchmark, kind: str, against: str, value: float, target: float | None 
     RECORDED.append((benchmark.name, figure))
 
 
-def growth(benchmark, what: str, sizes: Sequence[float], tasks: Sequence[Callable], target: float | None = 1.05):
+def growth(benchmark, what: str, sizes: Sequence[float], tasks: Sequence[Callable], most_seconds: float | None = None):
     """How time grows with a size: the slope of log seconds over log size, 1 where it is proportional.
 
-    Each task is timed several times, in turn; the fastest counts, which the machine disturbed least.
+    Each task is timed several times, in turn; the fastest counts, which the machine disturbed least. ``most_seconds``
+    is a target for the last of them.
     """
     if benchmark.disabled:
         for task in tasks:
@@ -89,7 +93,9 @@ def growth(benchmark, what: str, sizes: Sequence[float], tasks: Sequence[Callabl
         rounds = range(1 if SMALL else 3)
         seconds = np.array([[_time(task, n)[0] for task, n in zip(tasks, repeats, strict=True)] for _ in rounds]).min(0)
         slope = float(np.polyfit(np.log(sizes), np.log(seconds), 1)[0])
-        note(benchmark, "slope", what, slope, target, sizes=list(map(float, sizes)), seconds=seconds.tolist())
+        note(benchmark, "slope", what, slope, 1.05, sizes=list(map(float, sizes)), seconds=seconds.tolist())
+        if most_seconds is not None:
+            note(benchmark, "seconds", f"{what}: {sizes[-1]}", float(seconds[-1]), most_seconds)
     benchmark.pedantic(tasks[0], rounds=1, iterations=1)
 
 

@@ -82,7 +82,7 @@ def test_set_up_stars(benchmark, cannot):
         spokes = np.column_stack([np.zeros(size - 1, int), np.arange(1, size)])
         must_link = np.concatenate([spokes, spokes + size])
         tasks.append(set_up(2 * size, must_link, np.array([[0, size]]) if cannot else np.zeros((0, 2), int)))
-    growth(benchmark, "rows in stars", sizes, tasks)
+    growth(benchmark, "rows in stars", sizes, tasks, most_seconds=1.0)
 
 
 @pytest.mark.skipif(SMALL, reason="needs the reviews")
