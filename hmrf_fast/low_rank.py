@@ -12,6 +12,7 @@ from collections.abc import Iterator
 
 import numpy as np
 import scipy.sparse as sp
+from scipy.linalg import qr
 from threadpoolctl import threadpool_limits
 
 from hmrf_fast.em import EMResult, Options, Start, keep_best, run
@@ -25,6 +26,7 @@ from hmrf_fast.seeds import Seeds
 RANKS = (5, 10, 20, 30)
 RESTART_ITERATIONS = 30
 OVERSAMPLES, PASSES = 10, 4  # of the subspace iteration
+COLUMNS = 32  # multiplied at a time
 NEGLIGIBLE = 1e-12  # share of the largest squared singular value; rounding leaves about as much
 
 
@@ -62,24 +64,32 @@ def singular_vectors(problem: Problem, rank: int, rng: np.random.Generator) -> n
     basis = rng.standard_normal((n_features, min(rank + OVERSAMPLES, n_features)))
     with threadpool_limits(1, "blas"):  # the last bits of a BLAS product depend on its number of threads
         for _ in range(PASSES):
-            basis, _ = np.linalg.qr(_square_product(problem, basis)[0])
+            image, _ = _square_product(problem, basis)
+            del basis  # two such tables at a time are enough
+            image, _ = qr(image, overwrite_a=True, mode="economic", check_finite=False)
+            basis = np.ascontiguousarray(image)
+            del image
         image, gram = _square_product(problem, basis)
+        del basis
         # With Y = A basis and Y'Y = gram, Q = Y gram^(-1/2) spans the image; A's right vectors are the left ones of A'Q
         size, turn = np.linalg.eigh(gram)
         kept = size > size[-1] * NEGLIGIBLE
-        left, _, _ = np.linalg.svd(image @ (turn[:, kept] / np.sqrt(size[kept])), full_matrices=False)
-    right = np.zeros((n_features, rank))
-    right[:, : left.shape[1]] = left[:, :rank]
+        image = image @ (turn[:, kept] / np.sqrt(size[kept]))
+        size, turn = np.linalg.eigh(image.T @ image)
+        largest = np.flatnonzero(size > size.max(initial=0.0) * NEGLIGIBLE)[::-1][:rank]
+        right = np.zeros((n_features, rank))
+        right[:, : largest.size] = image @ (turn[:, largest] / np.sqrt(size[largest]))
     return right
 
 
 def _square_product(problem: Problem, basis: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """A'A basis (d, l) and basis' A'A basis (l, l), rows weighted."""
-    image, gram = np.zeros_like(basis), np.zeros((basis.shape[1], basis.shape[1]))
+    image, gram = np.zeros(basis.shape, order="F"), np.zeros((basis.shape[1], basis.shape[1]))
     for first, last, rows in unit_blocks(problem):
         below = rows @ basis
         weighted = below * problem.sample_weight[first:last, None]
-        image += rows.T @ weighted
+        for column in range(0, basis.shape[1], COLUMNS):
+            image[:, column : column + COLUMNS] += rows.T @ weighted[:, column : column + COLUMNS]
         gram += below.T @ weighted
     return image, gram
 
