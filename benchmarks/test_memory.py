@@ -44,6 +44,8 @@ def check(benchmark, shape, wanted) -> None:
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("shape", SHAPES, ids=lambda shape: "x".join(map(str, shape)))
 def test_peak(benchmark, shape, kind, dtype):
+    if dtype == "float64" and kind not in ("given", "auto"):
+        pytest.skip("says nothing more")
     check(benchmark, shape, KINDS[kind] | {"dtype": dtype})
 
 

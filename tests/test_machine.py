@@ -92,7 +92,7 @@ def test_estimates_grow_with_everything():
     ):  # fmt: skip
         assert estimate_memory(**(base | more)).total > least.total
     assert estimate_memory(**base, dtype=np.float32).total < least.total
-    with pytest.raises(InputError, match="metric must be one of .*, got 'euclid'"):
+    with pytest.raises(InputError, match=r"metric must be one of .*, got 'euclid'"):
         estimate_memory(**base, metric="euclid")
 
 
