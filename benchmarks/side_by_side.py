@@ -14,7 +14,8 @@ from typing import Any
 import numpy as np
 from corpora import SMALL
 
-LONG_CALL = 20.0  # seconds
+LONG_CALL = 20.0  # seconds; nothing of ours takes as long to compile
+LONG_RIVAL = 0.3  # rivals have nothing to compile
 SHORTEST_ROUND = 0.02  # seconds; quicker calls are repeated within a round
 RECORDED: list[tuple[str, dict[str, Any]]] = []  # what the summary at the end of a run shows
 
@@ -29,7 +30,7 @@ def compare(ours: Callable, rivals: Mapping[str, Callable], rounds: int = 9, see
     """
     rounds = min(rounds, 2 if warm else 1) if SMALL else rounds
     sides = (ours, *rivals.values())
-    repeats = [_repeats(side) if warm else 1 for side in sides]
+    repeats = [_repeats(side, LONG_RIVAL if side is not ours else LONG_CALL) if warm else 1 for side in sides]
     seconds = np.empty((rounds, len(sides), 2))  # round, side, (wall, processor)
     rng = np.random.default_rng(seed)
     for number in range(rounds):
@@ -113,10 +114,10 @@ def _time(task: Callable, repeats: int) -> tuple[float, float]:
     return (end[0] - begin[0]) / units, (end[1] - begin[1]) / units
 
 
-def _repeats(task: Callable) -> int:
+def _repeats(task: Callable, long_call: float = LONG_CALL) -> int:
     """Calls per round, found by a second call where the first was not a long one (compiling takes long, too)."""
     first = _seconds(task)
-    return 1 if first > LONG_CALL else max(1, int(SHORTEST_ROUND / max(_seconds(task), 1e-7)))
+    return 1 if first > long_call else max(1, int(SHORTEST_ROUND / max(_seconds(task), 1e-7)))
 
 
 def _seconds(task: Callable) -> float:

@@ -23,10 +23,10 @@ PRUNING = {5: None} if SMALL else {20: 1 / 0.97, 100: 1 / 1.5, 1000: 1 / 3} | ({
 
 @pytest.mark.parametrize("n_clusters", PRUNING)
 def test_pruning(benchmark, n_clusters):
-    """Up to 40 iterations (20 with many clusters) from rows; labels are the same bits either way."""
+    """Up to 40 iterations (15 with many clusters) from rows; labels are the same bits either way."""
     data = load("zipf" if SMALL else "imdb").rows(dtype=np.float32)
-    fit = fit_ours(data, n_clusters, tol=1e-4, max_iter=40 if n_clusters < 1000 else 20)
-    rounds = 1 if n_clusters > 20 else 3
+    fit = fit_ours(data, n_clusters, tol=1e-4, max_iter=40 if n_clusters < 1000 else 15)
+    rounds = 1 if n_clusters > 20 else 2
     record(benchmark, fit, {PLAIN: unpruned(fit)}, targets={PLAIN: PRUNING[n_clusters]}, rounds=rounds, warm=rounds > 1)
 
 

@@ -21,6 +21,8 @@ ONE = "one thread"
 @pytest.mark.parametrize("n_clusters", [3, 20] if SMALL else [3, 20, 100])
 @pytest.mark.parametrize("corpus", names())
 def test_one_thread(benchmark, corpus, n_clusters, dtype):
+    if n_clusters == 100 and not (corpus == "20news" and dtype is np.float32):
+        pytest.skip("the rivals take minutes and say nothing more")
     data = load(corpus).rows(dtype=dtype)
     start = first_centers(data, n_clusters)
     aimed = corpus == "20news" and dtype is np.float32
@@ -36,6 +38,8 @@ def test_one_thread(benchmark, corpus, n_clusters, dtype):
 @pytest.mark.parametrize("n_clusters", [3, 20] if SMALL else [3, 20, 100])
 @pytest.mark.parametrize("corpus", names())
 def test_two_threads(benchmark, corpus, n_clusters):
+    if n_clusters == 100 and corpus != "20news":
+        pytest.skip("the rival takes minutes and says nothing more")
     data = load(corpus).rows(dtype=np.float32)
     two, one = (fit_ours(data, n_clusters, n_threads=count) for count in (2, 1))
     rivals = {ONE: one, peers.LLOYD: peers.sklearn_fit(data, first_centers(data, n_clusters), ITERATIONS, n_threads=2)}
