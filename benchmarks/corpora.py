@@ -1,5 +1,6 @@
-"""Corpora to measure on: one made of Zipf words and topics, the bundled news, and all of 20 Newsgroups where it is
-at hand. ``HMRF_BENCH_SMALL=1`` makes everything tiny: it then only shows that the benchmarks run."""
+"""Corpora to measure on: one made of Zipf words and topics, the bundled news, and larger real ones where they are at
+hand. ``HMRF_BENCH_SMALL=1`` makes everything tiny: it then only shows that the benchmarks run. ``HMRF_BENCH_LONG=1``
+adds what takes minutes a piece."""
 
 from __future__ import annotations
 
@@ -15,7 +16,14 @@ import scipy.sparse as sp
 from hmrf_fast import datasets
 
 SMALL = os.environ.get("HMRF_BENCH_SMALL", "") not in ("", "0")
-NEWSGROUPS = Path(__file__).resolve().parents[2] / "shared" / "data" / "news" / "20news_full.npz"
+LONG = os.environ.get("HMRF_BENCH_LONG", "") not in ("", "0") and not SMALL
+DATA = Path(__file__).resolve().parents[2] / "shared" / "data"
+FILES = {
+    "20news": "news/20news_full.npz",
+    "imdb": "large/imdb100k.npz",
+    "k1": "karypis/k1.npz",
+    "ohscal": "karypis/ohscal.npz",
+}
 
 BACKGROUND_SHARE = 0.55  # of a row's words; the others come from its topic
 TOKENS_PER_ENTRY = 1.3  # words repeat, so a row has fewer entries than words
@@ -35,12 +43,23 @@ class Text(NamedTuple):
 
 def load(name: str) -> Text:
     """A corpus by name; the calling test is skipped where its file is missing."""
-    return {"zipf": _zipf, "news": _news, "20news": _newsgroups}[name]()
+    return {"zipf": _zipf, "news": _news}[name]() if name not in FILES else _from_file(name)
 
 
 def names() -> tuple[str, ...]:
-    """The corpora of this run: the large real one takes part in full runs only."""
+    """The corpora of this run: large real ones take part in full runs only."""
     return ("news", "zipf") if SMALL else ("zipf", "20news")
+
+
+def all_names() -> tuple[str, ...]:
+    """Those of ``names`` and further real ones."""
+    return names() if SMALL else (*names(), "k1", "ohscal", "imdb")
+
+
+def films() -> np.ndarray:
+    """(n,) the film that each review of ``imdb`` is of: 14,127 natural groups of up to 30 rows."""
+    with np.load(_path("imdb"), allow_pickle=False) as archive:
+        return archive["film"].astype(np.int64)[_filled_rows(archive)]
 
 
 @cache
@@ -55,14 +74,22 @@ def _news() -> Text:
 
 
 @cache
-def _newsgroups() -> Text:
-    if not NEWSGROUPS.exists():
-        pytest.skip(f"{NEWSGROUPS.name} is not in ../shared/data/news beside the checkout")
-    with np.load(NEWSGROUPS, allow_pickle=False) as archive:
-        counts = datasets.sparse_from_arrays(archive, "counts")
-        target = archive["labels"].astype(np.int64)
-    filled = np.flatnonzero(np.diff(counts.indptr))
-    return Text(counts[filled], tfidf(counts[filled]), target[filled])
+def _from_file(name: str) -> Text:
+    with np.load(_path(name), allow_pickle=False) as archive:
+        rows = _filled_rows(archive)
+        counts = datasets.sparse_from_arrays(archive, "counts")[rows]
+        return Text(counts, tfidf(counts), archive["labels"].astype(np.int64)[rows])
+
+
+def _path(name: str) -> Path:
+    path = DATA / FILES[name]
+    if not path.exists():
+        pytest.skip(f"{FILES[name]} is not in ../shared/data beside the checkout")
+    return path
+
+
+def _filled_rows(archive) -> np.ndarray:
+    return np.flatnonzero(np.diff(archive["indptr"]))
 
 
 def generate(n_rows: int, n_features: int, entries_per_row: float, n_topics: int, seed: int = 0) -> Text:
@@ -93,6 +120,22 @@ def _topic_words(n_features: int, n_topics: int, topic: np.ndarray, rng: np.rand
     size = min(1500, n_features // 4)
     lists = np.stack([rng.permutation(n_features)[:size] for _ in range(n_topics)])
     return lists[topic, _draw(1.0 / (np.arange(size) + 5.0), topic.size, rng)]
+
+
+@cache
+def uniform(n_rows: int, n_features: int, entries_per_row: int, dtype=np.float32) -> sp.csr_matrix:
+    """Rows of exactly that many non-zeros, frequent columns first: quick to make at any size, for measurements of
+    growth and of memory."""
+    rng, edges = np.random.default_rng(0), np.linspace(0, n_features, entries_per_row + 1).astype(np.int32)
+    indices = np.empty((n_rows, entries_per_row), np.int32)
+    values = np.empty((n_rows, entries_per_row), dtype)
+    for first in range(0, n_rows, 10_000):
+        part = slice(first, min(first + 10_000, n_rows))
+        size = indices[part].shape
+        indices[part] = edges[:-1] + rng.random(size, np.float32) ** 3 * np.diff(edges)
+        values[part] = 1 + rng.integers(0, 4, size, np.int8)
+    indptr = np.arange(n_rows + 1, dtype=np.int32) * entries_per_row
+    return sp.csr_matrix((values.ravel(), indices.ravel(), indptr), shape=(n_rows, n_features))
 
 
 def tfidf(counts: sp.csr_matrix) -> sp.csr_matrix:

@@ -1,72 +1,103 @@
-"""Two things timed side by side: in turn, in random order, compared round by round.
+"""Things timed side by side: in turn, in random order, compared round by round.
 
 Other processes slow a machine down by factors that change within seconds, so seconds of different moments cannot be
-compared. Both sides of one round meet about the same machine: the median over the rounds of their ratio can be.
+compared. All sides of one round meet about the same machine: the median over the rounds of their ratio can be.
 """
 
 from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable
-from typing import Any, NamedTuple
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
 
 import numpy as np
 from corpora import SMALL
 
-LONG_CALL = 20.0  # seconds
+LONG_CALL = 20.0  # seconds; nothing of ours takes as long to compile
+LONG_RIVAL = 0.3  # rivals have nothing to compile
 SHORTEST_ROUND = 0.02  # seconds; quicker calls are repeated within a round
 RECORDED: list[tuple[str, dict[str, Any]]] = []  # what the summary at the end of a run shows
 
 
-class Comparison(NamedTuple):
-    """Medians; a ratio below 1 says that ours is the faster one."""
+def compare(ours: Callable, rivals: Mapping[str, Callable], rounds: int = 9, seed: int = 0, warm: bool = True):
+    """Time all in turn. A callable may return the number of units (iterations) it did; seconds are divided by it.
 
-    ratio: float  # wall time of ours / wall time of the baseline
-    cpu_ratio: float  # the same for processor time, children included
-    ours: float  # seconds per unit
-    baseline: float
-    lowest: float  # smallest and largest ratio of a round
-    highest: float
-
-
-def compare(ours: Callable, baseline: Callable, rounds: int = 9, seed: int = 0, warm: bool = True) -> Comparison:
-    """Time both in turn. A callable may return the number of units (iterations) it did; seconds are divided by it.
-
-    With ``warm`` both are called before anything is timed, which compiles what has to be compiled.
+    With ``warm`` all are called before anything is timed, which compiles what has to be compiled. Returns seconds per
+    unit of ours, and per rival the medians ``ratio`` (wall time of ours / its own: below 1 ours is the faster one),
+    ``cpu_ratio`` (the same for processor time, children included), its ``seconds``, and the ``lowest`` and ``highest``
+    ratio of a round.
     """
     rounds = min(rounds, 2 if warm else 1) if SMALL else rounds
-    sides = (ours, baseline)
-    repeats = [_repeats(side) if warm else 1 for side in sides]
-    seconds = np.empty((rounds, 2, 2))  # round, side, (wall, processor)
+    sides = (ours, *rivals.values())
+    repeats = [_repeats(side, LONG_RIVAL if side is not ours else LONG_CALL) if warm else 1 for side in sides]
+    seconds = np.empty((rounds, len(sides), 2))  # round, side, (wall, processor)
     rng = np.random.default_rng(seed)
     for number in range(rounds):
-        for which in rng.permutation(2):
+        for which in rng.permutation(len(sides)):
             seconds[number, which] = _time(sides[which], repeats[which])
-    wall, cpu = (seconds[:, 0, clock] / np.maximum(seconds[:, 1, clock], 1e-9) for clock in (0, 1))
-    typical = np.median(seconds[:, :, 0], axis=0)
-    return Comparison(*map(float, (np.median(wall), np.median(cpu), *typical, wall.min(), wall.max())))
+    found = {}
+    for place, name in enumerate(rivals, 1):
+        wall, cpu = (seconds[:, 0, clock] / np.maximum(seconds[:, place, clock], 1e-9) for clock in (0, 1))
+        found[name] = {
+            "ratio": float(np.median(wall)),
+            "cpu_ratio": float(np.median(cpu)),
+            "seconds": float(np.median(seconds[:, place, 0])),
+            "lowest": float(wall.min()),
+            "highest": float(wall.max()),
+        }
+    return float(np.median(seconds[:, 0, 0])), found
 
 
 def record(
-    benchmark, ours: Callable, baseline: Callable, *, against: str, rounds: int = 9, warm: bool = True, **more: Any
-) -> None:
-    """Compare, let pytest-benchmark time ours, and store ratios and names with its result.
+    benchmark, ours: Callable, rivals: Mapping[str, Callable | None], *, targets: Mapping[str, float] | None = None,
+    rounds: int = 9, warm: bool = True, most_seconds: float | None = None, **more: Any,
+) -> None:  # fmt: skip
+    """Compare with all rivals that are there, let pytest-benchmark time ours, and store ratios beside their targets.
 
-    Where benchmarks are disabled both run once, which only shows that they can.
+    ``most_seconds`` is a target for the time of ours itself.
+    Where benchmarks are disabled all run once, which only shows that they can.
+    """
+    there = {name: rival for name, rival in rivals.items() if rival is not None}
+    if benchmark.disabled:
+        for rival in there.values():
+            rival()
+        benchmark.pedantic(ours, rounds=1, iterations=1)
+        return
+    seconds, found = compare(ours, there, rounds, warm=warm)
+    benchmark.extra_info.update(more, ours=seconds)
+    if most_seconds is not None:
+        note(benchmark, "seconds", "ours", seconds, most_seconds)
+    for name, facts in found.items():
+        note(benchmark, "ratio", name, facts.pop("ratio"), (targets or {}).get(name), ours=seconds, **facts)
+    benchmark.pedantic(ours, rounds=1, iterations=1)
+
+
+def note(benchmark, kind: str, against: str, value: float, target: float | None = None, **facts: Any) -> None:
+    """Store one figure with a benchmark's result and for the summary; ``target`` is the most that it should be."""
+    figure = {"kind": kind, "against": against, "value": value, "target": target, **facts}
+    benchmark.extra_info.setdefault("figures", []).append(figure)
+    RECORDED.append((benchmark.name, figure))
+
+
+def growth(benchmark, what: str, sizes: Sequence[float], tasks: Sequence[Callable], most_seconds: float | None = None):
+    """How time grows with a size: the slope of log seconds over log size, 1 where it is proportional.
+
+    Each task is timed several times, in turn; the fastest counts, which the machine disturbed least. ``most_seconds``
+    is a target for the last of them.
     """
     if benchmark.disabled:
-        baseline()
+        for task in tasks:
+            task()
     else:
-        result = compare(ours, baseline, rounds, warm=warm)
-        note(benchmark, against=against, **result._asdict(), **more)
-    benchmark.pedantic(ours, rounds=1 if SMALL else 3, iterations=1)
-
-
-def note(benchmark, **facts: Any) -> None:
-    """Store facts, ``ratio`` and ``against`` among them, with a benchmark's result and for the summary."""
-    benchmark.extra_info.update(facts)
-    RECORDED.append((benchmark.name, facts))
+        repeats = [_repeats(task) for task in tasks]
+        rounds = range(1 if SMALL else 3)
+        seconds = np.array([[_time(task, n)[0] for task, n in zip(tasks, repeats, strict=True)] for _ in rounds]).min(0)
+        slope = float(np.polyfit(np.log(sizes), np.log(seconds), 1)[0])
+        note(benchmark, "slope", what, slope, 1.05, sizes=list(map(float, sizes)), seconds=seconds.tolist())
+        if most_seconds is not None:
+            note(benchmark, "seconds", f"{what}: {sizes[-1]}", float(seconds[-1]), most_seconds)
+    benchmark.pedantic(tasks[0], rounds=1, iterations=1)
 
 
 def _clocks() -> tuple[float, float]:
@@ -83,10 +114,10 @@ def _time(task: Callable, repeats: int) -> tuple[float, float]:
     return (end[0] - begin[0]) / units, (end[1] - begin[1]) / units
 
 
-def _repeats(task: Callable) -> int:
+def _repeats(task: Callable, long_call: float = LONG_CALL) -> int:
     """Calls per round, found by a second call where the first was not a long one (compiling takes long, too)."""
     first = _seconds(task)
-    return 1 if first > LONG_CALL else max(1, int(SHORTEST_ROUND / max(_seconds(task), 1e-7)))
+    return 1 if first > long_call else max(1, int(SHORTEST_ROUND / max(_seconds(task), 1e-7)))
 
 
 def _seconds(task: Callable) -> float:

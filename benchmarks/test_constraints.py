@@ -1,21 +1,21 @@
-"""What constraints cost: to set them up, and in the iterations of a fit."""
+"""What constraints cost before the first iteration."""
 
 from __future__ import annotations
 
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from corpora import SMALL, first_centers, load
+from corpora import SMALL, films
 from scipy.sparse.csgraph import connected_components
-from side_by_side import record
+from side_by_side import growth, record
 
-from hmrf_fast import Constraints, HMRFKMeans
+from hmrf_fast import Constraints
 from hmrf_fast.neighborhoods import resolve
 from hmrf_fast.penalties import plan
 from hmrf_fast.protocol import draw_pairs
 
 N_ROWS = 2_000 if SMALL else 200_000
-ITERATIONS = 2 if SMALL else 10
+LEAST = "sorting the pairs and scipy's connected_components"
 
 
 def drawn(target: np.ndarray, n_pairs: int):
@@ -50,8 +50,7 @@ def test_set_up_pairs(benchmark, n_pairs, n_classes):
     record(
         benchmark,
         set_up(N_ROWS, *pairs),
-        least_work(N_ROWS, *pairs),
-        against="sorting the pairs and scipy's connected_components",
+        {LEAST: least_work(N_ROWS, *pairs)},
         rounds=3,
         must_links=len(pairs[0]),
     )
@@ -69,27 +68,27 @@ def test_set_up_chains(benchmark, length, kind):
     record(
         benchmark,
         set_up(N_ROWS, must_link, cannot_link, must_link_weight=weight, cannot_link_weight=weight),
-        least_work(N_ROWS, must_link, cannot_link),
-        against="sorting the pairs and scipy's connected_components",
+        {LEAST: least_work(N_ROWS, must_link, cannot_link)},
         rounds=3,
     )
 
 
-@pytest.mark.filterwarnings("ignore:not converged")
-@pytest.mark.parametrize("infer", [True, False], ids=["inferred", "given"])
-@pytest.mark.parametrize("n_pairs", [200] if SMALL else [1_000, 10_000])
-def test_fit(benchmark, n_pairs, infer):
-    """A fit of fixed length from a given start, set-up of the constraints included."""
-    text = load("zipf")
-    data, n_clusters = text.rows(), int(text.target.max()) + 1
-    must_link, cannot_link = drawn(text.target, n_pairs)
-    fixed = {"init": first_centers(data, n_clusters), "n_init": 1, "tol": 0, "max_iter": ITERATIONS, "n_threads": 1}
-    model = HMRFKMeans(n_clusters, infer_constraints=infer, random_state=0, **fixed)
+@pytest.mark.parametrize("cannot", [False, True], ids=["one", "two cannot-linked"])
+def test_set_up_stars(benchmark, cannot):
+    """Stars of must-links, alone or two whose heads are cannot-linked: time by their rows, not by their pairs."""
+    sizes = [100, 1_000] if SMALL else [1_000, 10_000, 50_000]
+    tasks = []
+    for size in sizes:
+        spokes = np.column_stack([np.zeros(size - 1, int), np.arange(1, size)])
+        must_link = np.concatenate([spokes, spokes + size])
+        tasks.append(set_up(2 * size, must_link, np.array([[0, size]]) if cannot else np.zeros((0, 2), int)))
+    growth(benchmark, "rows in stars", sizes, tasks, most_seconds=1.0)
 
-    def constrained():
-        return model.fit(data, must_link=must_link, cannot_link=cannot_link).n_iter_
 
-    def free():
-        return model.fit(data).n_iter_
-
-    record(benchmark, constrained, free, against="the same fit without constraints", rounds=3, pairs=n_pairs)
+@pytest.mark.skipif(SMALL, reason="needs the reviews")
+def test_set_up_films(benchmark):
+    """Reviews of one film as must-link groups."""
+    film = films()
+    given = Constraints(must_link_groups=film)
+    work = lambda: plan(resolve(given, film.size)) and None  # noqa: E731
+    record(benchmark, work, {"sorting the rows by film": lambda: np.argsort(film, kind="stable") is None}, rounds=3)

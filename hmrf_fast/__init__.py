@@ -17,6 +17,8 @@ SphericalKMeans : class
     Cosine k-means without constraints.
 Constraints : class
     Pairs, groups and partial labels as one validated object.
+estimate_memory : function
+    How much memory a fit of given size will take.
 active : module
     Strategies that choose which pairs to ask a person about.
 datasets : module
@@ -36,6 +38,7 @@ if TYPE_CHECKING:
     from hmrf_fast.constraints import Constraints
     from hmrf_fast.copkmeans import COPKMeans
     from hmrf_fast.hmrf_kmeans import HMRFKMeans
+    from hmrf_fast.memory import estimate_memory
     from hmrf_fast.pckmeans import PCKMeans
     from hmrf_fast.seeded import ConstrainedKMeans, SeededKMeans
     from hmrf_fast.spherical import SphericalKMeans
@@ -59,6 +62,7 @@ __all__ = [
     "active",
     "datasets",
     "errors",
+    "estimate_memory",
 ]
 
 _HOME_OF_NAME = {
@@ -69,6 +73,7 @@ _HOME_OF_NAME = {
     "PCKMeans": "hmrf_fast.pckmeans",
     "SeededKMeans": "hmrf_fast.seeded",
     "SphericalKMeans": "hmrf_fast.spherical",
+    "estimate_memory": "hmrf_fast.memory",
 }
 _MODULES = ("active", "datasets", "errors")
 

@@ -21,6 +21,9 @@ STEPS = 16
 # as good as hard.
 SOFTEST, HARDEST = 3.0, 10.0
 NATS_PER_CANNOT_LINK = 2.0
+LARGEST = (
+    1 << 22
+)  # non-zeros, and rows times clusters: beyond it memberships and copies of the rows take too much memory
 
 
 class Nodes(NamedTuple):
@@ -30,6 +33,11 @@ class Nodes(NamedTuple):
     member: sp.csr_matrix  # (m, n) float64: 1 for the rows of a node that count
     apart: sp.csr_matrix  # (m, m) float64, symmetric: nats that it costs two nodes to share a cluster
     prior: np.ndarray  # (m, K) float64: summed costs of label priors, in distances; length 0 if there are none
+
+
+def affordable(problem: Problem) -> bool:
+    """Whether memberships of all rows and two more copies of these are no burden."""
+    return max(problem.corpus.indices.size, problem.n_rows * problem.n_clusters) <= LARGEST
 
 
 def nodes_of(problem: Problem) -> Nodes:

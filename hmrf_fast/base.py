@@ -13,12 +13,13 @@ from scipy.optimize import linear_sum_assignment
 from hmrf_fast import inputs
 from hmrf_fast.assembly import Task, assemble, warn_of
 from hmrf_fast.editing import Editable, Training
-from hmrf_fast.em import EMResult, Options, Start, best_of, run
+from hmrf_fast.em import EMResult, Options, Start, keep_best, run
 from hmrf_fast.errors import ConvergenceWarning, EmptyClusterWarning, InputError
 from hmrf_fast.full_matrices import Frame, learn_frame, refuse_long
 from hmrf_fast.groups import Grouping
 from hmrf_fast.kernels.mahalanobis import MAHALANOBIS
 from hmrf_fast.low_rank import lift
+from hmrf_fast.memory import refuse_too_large
 from hmrf_fast.prediction import CentroidModel
 from hmrf_fast.report import build_report
 from hmrf_fast.settings import Known, Settings, finish_options, given_knowledge, is_array, thread_count
@@ -57,9 +58,11 @@ class Clusterer(Editable, CentroidModel):
             task, chosen, frame = self._lifted(settings, matrix, known, sample_weight, merged_into, seed)
         else:
             task = self._assemble(settings, matrix, known, sample_weight, self.n_clusters, merged_into)
+            refuse_too_large(task.problem, settings.init, settings.options.learn_weights)
             chosen = iter([warm]) if warm else starts(task.problem, task.seeds, settings, seed, matrix)
         warn_of(task)
-        options, results = finish_options(settings, task.problem), []
+        options = finish_options(settings, task.problem)
+        best: list[EMResult] = []
         logger.log(self._level(), "%d rows, %d under constraints", task.problem.n_rows, task.problem.graph.rows.size)
         for number, start in enumerate(chosen):
             told = options._replace(callback=self._progress(number, settings.scale))
@@ -67,12 +70,12 @@ class Clusterer(Editable, CentroidModel):
             logger.log(
                 self._level(), "start %d: J = %.10g after %d iterations", number, result.objective, result.n_iter
             )
-            results.append(result)
-        best = best_of(results)
+            best = keep_best(best, result)
+        result = best[0]
         if task.resolved.labels is not None and not (warm or settings.fixed_labels or is_array(settings.init)):
-            best = _number_by_class(best, task.resolved.labels)
-        self._publish(best, task, known, settings)
-        self._publish_frame(frame, best)
+            result = _number_by_class(result, task.resolved.labels)
+        self._publish(result, task, known, settings)
+        self._publish_frame(frame, result)
         self._training = Training(X, sample_weight, known.shares)
         return self
 
@@ -118,7 +121,7 @@ class Clusterer(Editable, CentroidModel):
                 f"warm_start continues a model of {shape[0]} clusters and {shape[1]} features, but n_clusters="
                 f"{wanted[0]} and X has {wanted[1]} features; set warm_start=False to fit anew"
             )
-        start = Start(self.cluster_centers_, self.labels_ if self.labels_.size == matrix.shape[0] else None)
+        start = Start(self.cluster_centers_.copy(), self.labels_ if self.labels_.size == matrix.shape[0] else None)
         if self._fitted.metric == settings.metric:
             start = start._replace(weights=self.feature_weights_, alpha=self.smoothing_)
         return start

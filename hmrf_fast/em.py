@@ -35,7 +35,7 @@ class Options(NamedTuple):
 
 class Start(NamedTuple):
     """Where a fit begins: centroids (K, d), labels (n,) int32 if a start comes with them, and what an earlier fit had
-    learned: feature weights (d,) and smoothing."""
+    learned: feature weights (d,) and smoothing. A run moves the centroids where they are, if they are float64."""
 
     centers: np.ndarray
     labels: np.ndarray | None = None
@@ -81,10 +81,16 @@ def revise(problem: Problem, start: Start, changed: np.ndarray, options: Options
     return loop.revise(start, changed)
 
 
-def best_of(results: list[EMResult]) -> EMResult:
-    """The lowest objective; of results that are equal up to rounding the first, so that rounding never chooses."""
-    lowest = min(result.objective for result in results)
-    return next(result for result in results if result.objective <= lowest + 1e-9 * abs(lowest))
+def keep_best(kept: list[EMResult], result: EMResult) -> list[EMResult]:
+    """The results that may be the answer once there is one more; the first of them is the best so far.
+
+    The lowest objective wins; of results that are equal up to rounding the first, so that rounding never chooses. All
+    others are let go, since each holds a table of centroids.
+    """
+    if kept and not result.objective < kept[-1].objective:
+        return kept
+    bound = result.objective + 1e-9 * abs(result.objective)
+    return [*(one for one in kept if one.objective <= bound), result]
 
 
 class _Loop:
@@ -111,7 +117,8 @@ class _Loop:
     def run(self, start: Start) -> EMResult:
         if start.alpha is not None:
             self.alpha = start.alpha
-        self.centers = np.array(self.problem.metric.admissible(start.centers, self.alpha), dtype=np.float64, order="C")
+        admissible = self.problem.metric.admissible(start.centers, self.alpha)
+        self.centers = np.ascontiguousarray(admissible, dtype=np.float64)
         self.clusters = self._cluster_terms()
         if start.labels is not None:
             self.labels, self.labelled = start.labels, True

@@ -22,6 +22,7 @@ __all__ = [
     "HMRFWarning",
     "InfeasibleError",
     "InputError",
+    "NotEnoughMemoryError",
     "SampledConstraintsWarning",
     "SessionError",
     "StopAsking",
@@ -61,6 +62,10 @@ class InfeasibleError(ConstraintError):
 
 class InputError(HMRFError, ValueError):
     """The data matrix or a parameter is not usable."""
+
+
+class NotEnoughMemoryError(HMRFError, MemoryError):
+    """The work would take more memory than there is; raised before it begins."""
 
 
 class ContradictionWarning(HMRFWarning):

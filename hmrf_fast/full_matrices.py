@@ -9,7 +9,7 @@ import numpy as np
 import scipy.sparse as sp
 from threadpoolctl import threadpool_limits
 
-from hmrf_fast.em import Options, Start, best_of, run
+from hmrf_fast.em import EMResult, Options, Start, keep_best, run
 from hmrf_fast.errors import InputError
 from hmrf_fast.geometry import Problem, build_problem, content_keys
 from hmrf_fast.inputs import as_corpus
@@ -86,8 +86,13 @@ def learn_frame(
     """
     ridge = RIDGE if ridge is None else ridge
     plain = options._replace(learn_weights=False, callback=None)
-    results = [run(problem, start, plain, seed + number) for number, start in enumerate(starts)]
-    labels = best_of(results).labels
+    best: list[EMResult] = []
+    found = []
+    for number, start in enumerate(starts):
+        result = run(problem, start, plain, seed + number)
+        best = keep_best(best, result)
+        found.append(result.labels)
+    labels = best[0].labels
     rows, weight = matrix_of(problem).toarray().astype(np.float64), problem.sample_weight
     mean = weight @ rows / weight.sum()
     rows -= mean
@@ -96,7 +101,7 @@ def learn_frame(
     variance = ridge * np.maximum(within, LEAST_SHARE * total)
     usable = total > 1e-24 * np.maximum(mean**2, np.finfo(float).tiny)
     frame = Frame(mean, np.where(usable, 1.0 / np.sqrt(np.where(usable, variance, 1.0)), 0.0), ridge)
-    return frame, _different_labels(problem, rows * frame.factor, [one.labels for one in results], plain, seed)
+    return frame, _different_labels(problem, rows * frame.factor, found, plain, seed)
 
 
 def _different_labels(

@@ -124,9 +124,21 @@ def content_keys(problem: Problem) -> np.ndarray:
     if problem.keys is not None:
         return problem.keys
     corpus, keys = problem.corpus, np.empty(problem.n_rows, np.uint64)
-    bits = corpus.values.astype(np.float64, copy=False).view(np.uint64)
-    problem.over_rows(lambda first, last: row_digests(corpus.indptr, corpus.indices, bits, first, last, keys), 2.0)
+
+    def task(first: int, last: int) -> None:
+        part = rows_between(corpus, first, last)
+        bits = part.values.astype(np.float64, copy=False).view(np.uint64)
+        row_digests(part.indptr, part.indices, bits, 0, last - first, keys[first:last])
+
+    problem.over_rows(task, 2.0)
     return keys
+
+
+def rows_between(corpus: Corpus, first: int, last: int) -> Corpus:
+    """The rows [first, last) as a corpus of their own; columns and values are not copied."""
+    span = slice(corpus.indptr[first], corpus.indptr[last])
+    indptr = corpus.indptr[first : last + 1] - corpus.indptr[first]
+    return Corpus(indptr, corpus.indices[span], corpus.values[span], corpus.n_features)
 
 
 def measure(problem: Problem, weights: np.ndarray) -> Geometry:

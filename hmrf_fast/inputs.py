@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numbers
+from collections.abc import Callable
 
 import numpy as np
 import scipy.sparse as sp
@@ -14,6 +15,7 @@ from hmrf_fast.kernels.types import Corpus
 
 # of float64 and float32 values, weights and prices: their squares and sums stay finite
 LARGEST, LARGEST32 = 1e100, 1e15
+CHECKED_AT_ONCE = 1 << 20  # values; a mask of all would be a good part of the matrix itself
 
 
 def check_matrix(estimator, X, *, reset: bool, dtype=None, copy: bool = True) -> sp.csr_matrix:
@@ -33,7 +35,9 @@ def check_matrix(estimator, X, *, reset: bool, dtype=None, copy: bool = True) ->
     matrix = sp.csr_matrix(checked, copy=False)
     _refuse_malformed(matrix)
     _refuse_extreme(matrix)
-    canonical = matrix.has_canonical_format and (matrix.nnz == 0 or np.all(matrix.data[: matrix.nnz] != 0))
+    canonical = matrix.has_canonical_format and (
+        matrix.nnz == 0 or _offenders(matrix.data[: matrix.nnz], lambda part: part == 0)[1] == 0
+    )
     if not canonical:
         if copy and sp.issparse(X) and np.shares_memory(matrix.data, getattr(X, "data", np.empty(0))):
             matrix = matrix.copy()
@@ -57,16 +61,18 @@ def _refuse_malformed(matrix: sp.csr_matrix) -> None:
             f"X.indptr is malformed near row {row}: it must rise from 0 to the number of stored values, "
             f"{matrix.data.size}, and goes from {matrix.indptr[0]} to {matrix.indptr[-1]}"
         )
-    bad = np.flatnonzero((matrix.indices < 0) | (matrix.indices >= matrix.shape[1]))
-    if bad.size:
-        row, column = _position(matrix, bad[0])
+    bad, _ = _offenders(matrix.indices, lambda part: (part < 0) | (part >= matrix.shape[1]))
+    if bad >= 0:
+        row, column = _position(matrix, bad)
         raise InputError(f"X.indices holds column {column} in row {row}, but X has {matrix.shape[1]} columns")
 
 
 def _is_plain(X, kinds) -> bool:
     """Whether there is nothing to convert: such input need not go through scikit-learn's checks of arrays, which take
     longer than a small fit."""
-    return type(X) in (np.ndarray, sp.csr_matrix, sp.csr_array) and X.ndim == 2 and X.dtype in kinds and 0 not in X.shape
+    return (
+        type(X) in (np.ndarray, sp.csr_matrix, sp.csr_array) and X.ndim == 2 and X.dtype in kinds and 0 not in X.shape
+    )
 
 
 def _compressed(dense: np.ndarray) -> sp.csr_matrix:
@@ -84,11 +90,11 @@ def _refuse_extreme(matrix: sp.csr_matrix) -> None:
     bound = LARGEST32 if matrix.dtype == np.float32 else LARGEST
     if matrix.nnz == 0 or max(matrix.data.max(), -matrix.data.min()) <= bound:
         return
-    bad = np.flatnonzero(~np.isfinite(matrix.data))
-    if bad.size:
-        row, column = _position(matrix, bad[0])
-        kind = "NaN" if np.isnan(matrix.data[bad[0]]) else "infinity (inf)"
-        raise InputError(f"Input X contains {kind} at row {row}, column {column}; {bad.size} such values in all")
+    bad, count = _offenders(matrix.data, lambda part: ~np.isfinite(part))
+    if bad >= 0:
+        row, column = _position(matrix, bad)
+        kind = "NaN" if np.isnan(matrix.data[bad]) else "infinity (inf)"
+        raise InputError(f"Input X contains {kind} at row {row}, column {column}; {count} such values in all")
     worst = int(np.argmax(np.abs(matrix.data)))
     row, column = _position(matrix, worst)
     raise InputError(
@@ -98,13 +104,25 @@ def _refuse_extreme(matrix: sp.csr_matrix) -> None:
 
 def refuse_negative(matrix: sp.csr_matrix, metric: str, whose: str) -> None:
     """I-divergence compares distributions: raise for the first negative value."""
-    bad = np.flatnonzero(matrix.data < 0)
-    if bad.size:
-        row, column = _position(matrix, bad[0])
+    bad, _ = _offenders(matrix.data, lambda part: part < 0)
+    if bad >= 0:
+        row, column = _position(matrix, bad)
         raise InputError(
-            f"Negative values in data passed to {whose}: X[{row}, {column}] = {matrix.data[bad[0]]:g}; "
+            f"Negative values in data passed to {whose}: X[{row}, {column}] = {matrix.data[bad]:g}; "
             f"metric={metric!r} needs non-negative values"
         )
+
+
+def _offenders(values: np.ndarray, bad: Callable[[np.ndarray], np.ndarray]) -> tuple[int, int]:
+    """Position of the first value that is bad, -1 if none is, and the number of bad ones."""
+    first, count = -1, 0
+    for begin in range(0, values.size, CHECKED_AT_ONCE):
+        mask = bad(values[begin : begin + CHECKED_AT_ONCE])
+        found = int(np.count_nonzero(mask))
+        if found and first < 0:
+            first = begin + int(np.argmax(mask))
+        count += found
+    return first, count
 
 
 def _position(matrix: sp.csr_matrix, entry: int) -> tuple[int, int]:

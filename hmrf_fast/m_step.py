@@ -26,15 +26,17 @@ class SumTable(NamedTuple):
     inverse: np.ndarray  # (d,) float64, 1 / scale
 
 
-def sum_rows(problem: Problem, geometry: Geometry, labels: np.ndarray) -> SumTable:
+def sum_rows(problem: Problem, geometry: Geometry, labels: np.ndarray, outdated: SumTable | None = None) -> SumTable:
     """Sums of all rows, one cluster after the other; cost nnz plus K d.
 
-    Fixed point where the row factors allow it, float64 in row order otherwise.
+    Fixed point where the row factors allow it, float64 in row order otherwise. The table of ``outdated`` sums is
+    written over, if there are any.
     """
     exact = fixed_point_fits(geometry.factor)
     n_clusters, n_features = problem.n_clusters, problem.corpus.n_features
     scale = _scale(problem, geometry) if exact else np.ones(1)
-    table = np.empty((n_clusters, n_features), np.int64 if exact else np.float64)
+    table = np.empty((n_clusters, n_features)) if outdated is None else outdated.table
+    table = table.view(np.int64 if exact else np.float64)
     order, ends = by_label(labels, n_clusters)
     work = problem.corpus.indices.size * 4.0
     pool.run_chunks(
@@ -89,7 +91,7 @@ def update_sums(
     touched = np.zeros(problem.n_clusters, bool)
     touched[sums.labels[moved]] = touched[labels[moved]] = True
     if sums.table.dtype != np.int64 or moved.size > REBUILD_SHARE * problem.n_rows:
-        return sum_rows(problem, geometry, labels), touched
+        return sum_rows(problem, geometry, labels, sums), touched
     problem.over_features(
         lambda first, last: move_rows(
             problem.corpus, geometry.factor, sums.scale, moved, sums.labels, labels, first, last, sums.table

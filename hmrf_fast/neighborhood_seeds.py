@@ -6,17 +6,22 @@ squared Euclidean, and stays finite for I-divergence where one row lacks the oth
 
 from __future__ import annotations
 
+import itertools
+from collections.abc import Iterator
 from typing import NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
 
-from hmrf_fast.geometry import Problem, build_problem, measure
+from hmrf_fast.geometry import Problem, build_problem, measure, rows_between
 from hmrf_fast.inputs import as_corpus
 from hmrf_fast.kernels.pairs import pair_distances
 from hmrf_fast.kernels.types import Sums
 from hmrf_fast.penalties import empty_graph
 from hmrf_fast.seeds import Seeds, hard_seeds
+
+BLOCKS = 16
+SMALLEST_BLOCK = 1 << 17  # non-zeros
 
 
 class Neighborhoods(NamedTuple):
@@ -35,6 +40,19 @@ def matrix_of(problem: Problem) -> sp.csr_matrix:
     )
 
 
+def row_blocks(problem: Problem) -> Iterator[tuple[int, int, sp.csr_matrix]]:
+    """Consecutive rows [first, last) as float64 matrices, small beside the corpus, so that what is made of one does not
+    fill the memory; the blocks depend on the corpus alone."""
+    corpus = problem.corpus
+    count = min(BLOCKS, -(-corpus.indices.size // SMALLEST_BLOCK))
+    marks = np.searchsorted(corpus.indptr, corpus.indices.size * np.arange(1, count) // max(count, 1))
+    bounds = np.unique(np.concatenate([[0], marks, [problem.n_rows]])).tolist()
+    for first, last in itertools.pairwise(bounds):
+        part = rows_between(corpus, first, last)
+        values = part.values.astype(np.float64, copy=False)
+        yield first, last, sp.csr_matrix((values, part.indices, part.indptr), (last - first, corpus.n_features))
+
+
 def gather(problem: Problem, seeds: Seeds) -> Neighborhoods:
     """Sum the rows of each group, as far as they belong to it. Cost nnz.
 
@@ -45,7 +63,9 @@ def gather(problem: Problem, seeds: Seeds) -> Neighborhoods:
     share = seeds.share @ sp.diags_array(problem.unit * problem.sample_weight)
     if not problem.metric.directional:
         share = sp.diags_array(1.0 / np.maximum(sizes, 1e-300)) @ share
-    summed = sp.csr_matrix(share @ matrix_of(problem).astype(np.float64, copy=False))
+    summed = sp.csr_matrix((count, problem.corpus.n_features))
+    for first, last, rows in row_blocks(problem):
+        summed = summed + share[:, first:last] @ rows
     summed.sort_indices()
     summed.eliminate_zeros()
     part = build_problem(
@@ -106,10 +126,13 @@ def _first_best(score: np.ndarray, tie: np.ndarray, barred: np.ndarray) -> int:
 
 def distances_to_center(problem: Problem, center: np.ndarray) -> np.ndarray:
     """(n,) phi between a dense centroid and all rows: the centroid joins the corpus as one more row."""
-    both = sp.vstack([sp.csr_matrix(center[None, :]), matrix_of(problem)], format="csr")
-    joined = build_problem(as_corpus(both), problem.metric, np.ones(both.shape[0]), empty_graph(), 1)
-    weights = np.ones(problem.corpus.n_features)
-    return distances_to(joined, measure(joined, weights).pairs, weights, 0)[1:]
+    weights, head = np.ones(problem.corpus.n_features), sp.csr_matrix(center[None, :])
+    distances = np.empty(problem.n_rows)
+    for first, last, rows in row_blocks(problem):
+        both = as_corpus(sp.vstack([head, rows], format="csr"))
+        joined = build_problem(both, problem.metric, np.ones(1 + last - first), empty_graph(), 1)
+        distances[first:last] = distances_to(joined, measure(joined, weights).pairs, weights, 0)[1:]
+    return distances
 
 
 def row_center(problem: Problem, row: int) -> np.ndarray:

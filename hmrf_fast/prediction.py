@@ -9,6 +9,7 @@ from sklearn.utils.validation import check_is_fitted
 from hmrf_fast import inputs
 from hmrf_fast.e_step import build_table, distances_of, nearest_centroids
 from hmrf_fast.geometry import build_problem, measure, metric_named
+from hmrf_fast.memory import refuse_without
 from hmrf_fast.penalties import empty_graph
 from hmrf_fast.settings import thread_count
 
@@ -44,7 +45,11 @@ class CentroidModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMi
         distances : ndarray of shape (n, K), float64
         """
         problem, geometry, clusters, table = self._query(X)
-        return self._fitted.scale * distances_of(problem, geometry, clusters, table, np.arange(problem.n_rows))
+        size = 8 * problem.n_rows * problem.n_clusters
+        refuse_without("this result", size, f"{problem.n_rows} rows times {problem.n_clusters} clusters")
+        distances = distances_of(problem, geometry, clusters, table, np.arange(problem.n_rows))
+        distances *= self._fitted.scale
+        return distances
 
     def score(self, X, y=None, sample_weight=None):
         """Minus the summed distance of the rows to their nearest centroid; higher is better.

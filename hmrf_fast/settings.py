@@ -14,8 +14,8 @@ from hmrf_fast.em import Options
 from hmrf_fast.errors import InputError
 from hmrf_fast.geometry import Problem
 from hmrf_fast.kernels.metrics import METRICS
-from hmrf_fast.kernels.pool import available_threads
 from hmrf_fast.label_priors import check_shares
+from hmrf_fast.machine import available_threads
 from hmrf_fast.start import CHOICES
 from hmrf_fast.weight_step import choose_prior
 

@@ -33,16 +33,6 @@ if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_forget_after_fork)
 
 
-def available_threads() -> int:
-    """Threads this process may use: its CPU affinity, bounded by OMP_NUM_THREADS and NUMBA_NUM_THREADS if set."""
-    count = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else (os.cpu_count() or 1)
-    for name in ("OMP_NUM_THREADS", "NUMBA_NUM_THREADS"):
-        text = os.environ.get(name, "").split(",")[0]
-        if text.isdigit() and int(text) > 0:
-            count = min(count, int(text))
-    return count
-
-
 def _pool(n_threads: int) -> ThreadPoolExecutor:
     key = (os.getpid(), n_threads)
     with _lock:

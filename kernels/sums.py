@@ -12,6 +12,7 @@ import numpy as np
 
 from hmrf_fast.kernels._jit import kernel
 
+COUNTED_AT_ONCE = 1 << 17
 HEADROOM = 62  # bits below the sign that a sum may use
 WIDEST_RANGE = (
     2.0**16
@@ -99,6 +100,10 @@ def feature_chunks(indices: np.ndarray, n_features: int, count: int) -> np.ndarr
     """Bounds of ``count`` spans of features with about equal numbers of non-zeros."""
     if count == 1:
         return np.array([0, n_features])
-    load = np.cumsum(np.bincount(indices, minlength=n_features))
+    load = np.zeros(n_features, np.int64)
+    step = max(COUNTED_AT_ONCE, n_features)  # counting makes wider copies
+    for first in range(0, indices.size, step):
+        load += np.bincount(indices[first : first + step], minlength=n_features)
+    load = np.cumsum(load)
     inner = np.searchsorted(load, np.linspace(0, load[-1] if n_features else 0, count + 1)[1:-1])
     return np.unique(np.concatenate([[0], inner, [n_features]])).astype(np.int64)

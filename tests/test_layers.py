@@ -16,7 +16,7 @@ API_FILES = sorted((ROOT / "hmrf_fast").rglob("*.py"))
 # From right to left: a module may import from its own layer and from those above it in this list, never from below.
 LAYERS = (
     {"kernels"},
-    {"errors"},
+    {"errors", "machine"},
     {"groups", "pairs", "label_priors"},
     {"geometry", "feasibility"},
     {"e_step", "m_step", "weight_step", "relocation", "pruning"},
@@ -33,6 +33,7 @@ LAYERS = (
         "start",
         "em",
         "rows",
+        "memory",
     },
     {"settings", "assembly", "prediction", "editing", "base"},
     {"hmrf_kmeans", "pckmeans", "seeded", "copkmeans", "spherical", "active", "storage"},

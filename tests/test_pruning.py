@@ -92,7 +92,7 @@ def run_counted(case, dtype, centers, options, fewest, n_threads):
         patch.setattr(pruning, "FEWEST_CLUSTERS", fewest)
         patch.setattr(e_step, "Search", Counting)
         problem = problem_of(case, dtype=dtype, n_threads=n_threads)
-        return em.run(problem, em.Start(centers), options, 0), len(searches)
+        return em.run(problem, em.Start(centers.copy()), options, 0), len(searches)
 
 
 @pytest.mark.parametrize("metric", ["cosine", "sqeuclidean", "i_divergence"])

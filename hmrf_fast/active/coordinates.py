@@ -10,7 +10,7 @@ from threadpoolctl import threadpool_limits
 
 from hmrf_fast.active.space import Space
 from hmrf_fast.geometry import Problem
-from hmrf_fast.low_rank import axes, unit_rows, usable_ranks
+from hmrf_fast.low_rank import singular_vectors, unit_rows, usable_ranks
 
 FEW_FEATURES = 100
 SMALL_RANK = 5  # where the data has hardly any distinct rows
@@ -57,7 +57,7 @@ def frame_of(space: Space, n_clusters: int | None, rng: np.random.Generator) -> 
     if problem.corpus.n_features <= FEW_FEATURES:
         return Frame(problem.metric.name, None)
     rank = max(usable_ranks(problem), default=min(SMALL_RANK, problem.n_rows))
-    return Frame(problem.metric.name, axes(problem, rank, rng))
+    return Frame(problem.metric.name, singular_vectors(problem, rank, rng).T)
 
 
 def is_directional(metric: str) -> bool:
