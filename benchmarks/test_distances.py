@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
-import peers
+import opponents
 import pytest
 from corpora import SMALL, load, names
 from engine import state
@@ -26,8 +26,8 @@ def against_products(benchmark, corpus: str, n_clusters: int, dtype, rounds: int
     at = state(data, n_clusters)
     dense = np.ascontiguousarray(at.clusters.weighted.T.astype(dtype))
     target = TARGETS.get((n_clusters, np.dtype(dtype).name)) if corpus == "20news" else None
-    rivals = {peers.MKL: peers.mkl_product(data, dense), peers.SCIPY: peers.scipy_product(data, dense)}
-    record(benchmark, at.e_step(), rivals, targets={peers.MKL: target}, rounds=rounds, nnz=int(data.nnz))
+    rivals = {opponents.MKL: opponents.mkl_product(data, dense), opponents.SCIPY: opponents.scipy_product(data, dense)}
+    record(benchmark, at.e_step(), rivals, targets={opponents.MKL: target}, rounds=rounds, nnz=int(data.nnz))
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64], ids=["float32", "float64"])

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
-import peers
+import opponents
 import pytest
 from corpora import LONG, SMALL, all_names, first_centers, load
 from engine import fit_ours, unpruned
@@ -42,7 +42,7 @@ def test_from_rows(benchmark, corpus):
             KMeans(n_clusters, init=start, n_init=1, max_iter=100).fit(data)
 
     ours = fit_ours(data, n_clusters, tol=1e-4, max_iter=100)
-    record(benchmark, lambda: ours() and None, {f"{peers.LLOYD}, whole fit": lloyd}, rounds=2)
+    record(benchmark, lambda: ours() and None, {f"{opponents.LLOYD}, whole fit": lloyd}, rounds=2)
 
 
 @pytest.mark.parametrize("corpus", ["news"] if SMALL else ["20news", "k1", "ohscal"])
@@ -69,8 +69,8 @@ def test_pairs_on_dense_rows(benchmark, n_rows):
     """500 pairs (50 of few rows). The rival makes one start, ours ten."""
     data, (must_link, cannot_link) = blobs(n_rows, 50 if SMALL else 500)
     model = PCKMeans(10, random_state=0, n_threads=1)
-    rivals = {peers.PCKMEANS: peers.pckmeans_fit(data, 10, must_link, cannot_link)}
-    targets = {peers.PCKMEANS: {2_000: 1 / 500, 10_000: 1 / 2_000}.get(n_rows)}
+    rivals = {opponents.PCKMEANS: opponents.pckmeans_fit(data, 10, must_link, cannot_link)}
+    targets = {opponents.PCKMEANS: {2_000: 1 / 500, 10_000: 1 / 2_000}.get(n_rows)}
     model.fit(data, must_link=must_link, cannot_link=cannot_link)
     fit = lambda: model.fit(data, must_link=must_link, cannot_link=cannot_link) is None  # noqa: E731
     record(benchmark, fit, rivals, targets=targets, rounds=1, warm=False)
@@ -90,7 +90,7 @@ def test_learned_metric_on_digits(benchmark):
     data, target = load_digits(return_X_y=True)
     must_link, cannot_link = draw_pairs(target, np.arange(target.size), 200, 0).first(200)
     model = HMRFKMeans(10, metric="sqeuclidean", learn_weights=True, n_init=1, random_state=0, n_threads=1)
-    rivals = {peers.MPCKMEANS: peers.pckmeans_fit(data, 10, must_link, cannot_link, "MPCKMeans")}
+    rivals = {opponents.MPCKMEANS: opponents.pckmeans_fit(data, 10, must_link, cannot_link, "MPCKMeans")}
     model.fit(data, must_link=must_link, cannot_link=cannot_link)
     fit = lambda: model.fit(data, must_link=must_link, cannot_link=cannot_link) is None  # noqa: E731
-    record(benchmark, fit, rivals, targets={peers.MPCKMEANS: 1e-3}, rounds=1, warm=False)
+    record(benchmark, fit, rivals, targets={opponents.MPCKMEANS: 1e-3}, rounds=1, warm=False)

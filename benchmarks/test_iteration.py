@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
-import peers
+import opponents
 import pytest
 from corpora import SMALL, first_centers, load, names
 from engine import ITERATIONS, fit_ours
@@ -35,11 +35,11 @@ def test_one_thread(benchmark, corpus, n_clusters, dtype):
     start = first_centers(data, n_clusters)
     aimed = corpus == "20news" and dtype is np.float32
     rivals = {
-        peers.LLOYD: peers.sklearn_fit(data, start, ITERATIONS),
-        peers.ELKAN: peers.sklearn_fit(data, start, ITERATIONS, "elkan"),
-        peers.SPARSEKMEANS: peers.sparsekmeans_fit(data, start, ITERATIONS),
+        opponents.LLOYD: opponents.sklearn_fit(data, start, ITERATIONS),
+        opponents.ELKAN: opponents.sklearn_fit(data, start, ITERATIONS, "elkan"),
+        opponents.SPARSEKMEANS: opponents.sparsekmeans_fit(data, start, ITERATIONS),
     }
-    targets = {peers.LLOYD: LLOYD[n_clusters], peers.SPARSEKMEANS: 1 / 4} if aimed else {}
+    targets = {opponents.LLOYD: LLOYD[n_clusters], opponents.SPARSEKMEANS: 1 / 4} if aimed else {}
     measure(benchmark, fit_ours(data, n_clusters), rivals, targets, n_clusters)
 
 
@@ -50,9 +50,14 @@ def test_two_threads(benchmark, corpus, n_clusters):
         pytest.skip("the rival takes minutes and says nothing more")
     data = load(corpus).rows(dtype=np.float32)
     two, one = (fit_ours(data, n_clusters, n_threads=count) for count in (2, 1))
-    rivals = {ONE: one, peers.LLOYD: peers.sklearn_fit(data, first_centers(data, n_clusters), ITERATIONS, n_threads=2)}
+    rivals = {
+        ONE: one,
+        opponents.LLOYD: opponents.sklearn_fit(data, first_centers(data, n_clusters), ITERATIONS, n_threads=2),
+    }
     aimed = corpus == "20news"
-    targets = {ONE: 1 / 1.5 if n_clusters > 3 else None, peers.LLOYD: LLOYD_TWO_THREADS[n_clusters]} if aimed else {}
+    targets = (
+        {ONE: 1 / 1.5 if n_clusters > 3 else None, opponents.LLOYD: LLOYD_TWO_THREADS[n_clusters]} if aimed else {}
+    )
     measure(benchmark, two, rivals, targets, n_clusters)
 
 
