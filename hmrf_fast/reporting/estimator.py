@@ -70,11 +70,9 @@ class Reported(BaseEstimator):
         from hmrf_fast.reporting.markup import escaped
 
         cell = 'style="text-align:left"'
-        rows = "".join(
-            f"<tr><th {cell}>{escaped(name)}</th><td {cell}>{escaped(value)}</td></tr>"
-            for name, value in summarize(self)
-        )
-        return f'<table class="hmrf-fast-summary">{rows}</table>'
+        lines = ((escaped(name), escaped(value)) for name, value in summarize(self))
+        told = [f"<tr><th {cell}>{name}</th><td {cell}>{value}</td></tr>" for name, value in lines]
+        return f'<table class="hmrf-fast-summary">{"".join(told)}</table>'
 
     def _repr_html_inner(self) -> str:
         return super()._repr_html_inner() + self._summary_html()

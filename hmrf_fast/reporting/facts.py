@@ -80,7 +80,7 @@ def summarize(model) -> tuple[tuple[str, str], ...]:
     told = [
         ("rows", f"{model.labels_.size:,}"),
         ("features", f"{model.n_features_in_:,}"),
-        ("clusters", f"{held.size} of {held.min():,} to {held.max():,} rows, median {np.median(held):,.0f}"),
+        ("clusters", f"{held.size:,} ({held.min():,} to {held.max():,} rows, median {np.median(held):,.0f})"),
         ("metric", model._fitted.metric + (", learned weights" if model._fitted.options.learn_weights else "")),
         ("objective J", f"{model.objective_:.6g}"),
         ("iterations", f"{model.n_iter_}, {'converged' if model.converged_ else 'stopped at max_iter'}"),

@@ -8,12 +8,12 @@ import numpy as np
 
 from hmrf_fast.reporting.colors import cluster_color
 from hmrf_fast.reporting.facts import Facts
-from hmrf_fast.reporting.markup import escaped, number
+from hmrf_fast.reporting.markup import escaped
 from hmrf_fast.reporting.projection import RowsMap
 
 STEP_NAMES = {"E": "rows assigned", "M": "centroids moved", "W": "weights learned", "refill": "empty cluster refilled"}
 _WIDE, _HIGH = 640.0, 260.0
-_LEFT, _RIGHT, _TOP, _BOTTOM = 72.0, 12.0, 12.0, 36.0
+_LEFT, _RIGHT, _TOP, _BOTTOM = 84.0, 12.0, 12.0, 36.0
 _MAP_HIGH, _MAP_EDGE = 460.0, 14.0
 _NUMBERED = 40  # clusters whose number stands on the map
 _TOLD = 90  # characters of a row's text under the pointer
@@ -40,7 +40,7 @@ def objective(facts: Facts) -> str:
     for tick in _ticks(low, high):
         height = _TOP + (high - tick) / (high - low) * (_HIGH - _TOP - _BOTTOM)
         parts.append(f'<line class="grid" x1="{_LEFT}" x2="{_WIDE - _RIGHT}" y1="{height:.1f}" y2="{height:.1f}"/>')
-        parts.append(f'<text class="tick end" x="{_LEFT - 8}" y="{height + 4:.1f}">{number(tick, 6)}</text>')
+        parts.append(f'<text class="tick end" x="{_LEFT - 8}" y="{height + 4:.1f}">{_round(tick)}</text>')
     kinds = list(step_names(facts.steps))
     for k in np.flatnonzero(finite):
         kind = facts.steps[k]
@@ -103,6 +103,10 @@ def _ticks(low: float, high: float) -> list[float]:
     step *= next(factor for factor in (1, 2, 5, 10) if (high - low) / (step * factor) <= 5)
     first = math.ceil(low / step)
     return [k * step for k in range(first, math.floor(high / step) + 1)]
+
+
+def _round(tick: float) -> str:
+    return f"{tick:.6g}".replace("-", "\u2212")
 
 
 def _drawing(title: str, height: float, parts: list[str], style: str = "") -> str:

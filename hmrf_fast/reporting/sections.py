@@ -125,6 +125,11 @@ def constraints(facts: Facts) -> str:
     if not found.constrained.any():
         return "<p>The fit was given no constraints.</p>"
     parts = [_counts(found.report)]
+    if found.violated or found.suspects:
+        parts.append(
+            '<p class="soft">The strain of a pair is what keeping it adds to the distances of its two rows, all other '
+            "rows left aside.</p>"
+        )
     if found.violated:
         total = _violated(found.report)
         parts.append(f"<h3>Violated pairs ({_of(min(len(found.violated), PAIRS), total)})</h3>")
@@ -137,9 +142,8 @@ def constraints(facts: Facts) -> str:
         shown = min(len(found.suspects), PAIRS)
         parts.append(
             f"<h3>Suspects ({_of(shown, found.n_suspects)})</h3>"
-            '<p class="soft">Constraints that the rows themselves speak against, kept or not. Strain: what keeping the '
-            "pair adds to the distances of its two rows. A mistake among the constraints is most likely at the top.</p>"
-            + _pairs(facts, found.suspects[:PAIRS])
+            '<p class="soft">Constraints that the rows themselves speak against, kept or not: their strain is above 0. '
+            "A mistake among the constraints is most likely at the top.</p>" + _pairs(facts, found.suspects[:PAIRS])
         )
     return "".join(parts)
 
@@ -176,11 +180,11 @@ def _pairs(facts: Facts, links: tuple[Link, ...]) -> str:
     for link in links:
         style = "must" if link.kind == "must-link" else "cannot"
         state = "violated" if link.violated else "kept"
-        source = f"<br><small>{escaped(link.source, LONGEST['name'])}</small>" if link.source else ""
-        price = f"<br><small>{state}, weight {number(link.weight)}</small>"
-        kind = f'<span class="{style}">{link.kind}</span>{price}{source}'
-        rows.append((kind, number(link.strain), _end(facts, link.first), _end(facts, link.second)))
-    return table(("constraint", "strain", "first row", "second row"), rows, "pairs")
+        price = "hard" if np.isinf(link.weight) else f"weight {link.weight:.4g}"
+        told = [state, price, f"strain {number(link.strain)}", escaped(link.source, LONGEST["name"])]
+        kind = f'<span class="{style}">{link.kind}</span> <small>{", ".join(filter(None, told))}</small>'
+        rows.append((kind, _end(facts, link.first), _end(facts, link.second)))
+    return table(("constraint", "first row", "second row"), rows, "pairs")
 
 
 def _end(facts: Facts, row: int) -> str:
@@ -213,7 +217,7 @@ def agreement(facts: Facts) -> str:
         return ""
     scores = [("all rows of known class", found.all_rows)]
     if found.free_rows is not None:
-        scores.append(("of them no constraint touches", found.free_rows))
+        scores.append(("those that no constraint touches", found.free_rows))
     told = [(name, f"{one.n_rows:,}", number(one.nmi), number(one.f_measure)) for name, one in scores]
     note = '<p class="soft">Scores on constrained rows flatter: constraints tell about them.</p>'
     head = ("", "rows", "NMI", "pairwise F")
