@@ -177,9 +177,10 @@ def rows_map(report: Report, ax: Axes | None = None) -> Axes:
         inside = drawn.labels == cluster
         if not inside.any():
             continue
-        ax.scatter(*drawn.xy[inside].T, s=12, color=cluster_color(cluster), zorder=2, label=f"cluster {cluster}")
+        x, y = drawn.xy[inside].T
+        ax.scatter(x, y, s=12, color=cluster_color(cluster), zorder=2, label=f"cluster {cluster}")
         if number < _NUMBERED:
-            ax.text(*np.median(drawn.xy[inside], axis=0), str(cluster), weight="bold", ha="center", va="center")
+            ax.text(np.median(x), np.median(y), str(cluster), weight="bold", ha="center", va="center")
     ax.set(xticks=[], yticks=[])
     return ax
 

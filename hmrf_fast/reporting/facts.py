@@ -176,7 +176,7 @@ def _distances(model, matrix: sp.csr_matrix) -> np.ndarray:
     with warnings.catch_warnings():
         # The rows were checked with their names, which a sparse matrix does not carry.
         warnings.filterwarnings("ignore", "X does not have valid feature names", UserWarning)
-        table = model.transform(matrix)
+        table = np.array(model.transform(matrix))  # set_output may have made it a data frame
     gone = model.merged_into_ != np.arange(model.merged_into_.size)
     table[:, gone[: table.shape[1]]] = np.inf
     return table

@@ -1,6 +1,7 @@
-"""A map of rows in two dimensions: the plane in which the centroids lie farthest apart.
+"""A map of rows in two dimensions: of few clusters the plane in which the centroids lie farthest apart; of many, which no
+plane can show, the picture of ``layout``.
 
-Coordinates are inner products with the leading directions of the scatter between centroids, clusters weighted by
+In the plane, coordinates are inner products with the leading directions of the scatter between centroids, clusters weighted by
 their sizes (the between-class part of Fisher's discriminant analysis). Where fewer than two such directions exist,
 the leading principal directions of what is left of the rows take their place. Cost: one pass over the non-zeros of all
 rows, and for the sampled rows their products with the K centroids.
@@ -15,10 +16,13 @@ import scipy.sparse as sp
 from scipy.sparse.linalg import eigsh
 from threadpoolctl import threadpool_limits
 
+from hmrf_fast.reporting.layout import between, spread_out
 from hmrf_fast.reporting.links import Link
 
 POINTS = 2000
 LINKS = 300
+PLANE = 5  # clusters that a plane shows well enough
+LAID_OUT = 1000  # clusters that can be laid out: cost grows with their square
 _TINY = 1e-9  # share of the scatter below which a direction is rounding
 
 
@@ -30,6 +34,7 @@ class RowsMap(NamedTuple):
     labels: np.ndarray  # (p,) the cluster of each
     links: tuple[tuple[int, int, Link], ...]  # places of both rows in `rows`, and the constraint
     n_links: int  # drawn or not
+    plane: bool  # a plane through the data; else rows lie between centroids
 
 
 def map_rows(
@@ -53,10 +58,10 @@ def map_rows(
     """
     sample, drawn = _sample(rows.shape[0], links, points)
     with threadpool_limits(1, "blas"):  # the last bits of a product depend on the number of threads
-        xy = _coordinates(rows, member, sample)
+        xy, plane = _coordinates(rows, member, labels, sample)
     ends = {int(row): place for place, row in enumerate(sample)}
     told = tuple((ends[link.first], ends[link.second], link) for link in drawn)
-    return RowsMap(sample, xy, labels[sample], told, len(links))
+    return RowsMap(sample, xy, labels[sample], told, len(links), plane)
 
 
 def _sample(n_rows: int, links: tuple[Link, ...], points: int) -> tuple[np.ndarray, tuple[Link, ...]]:
@@ -68,7 +73,9 @@ def _sample(n_rows: int, links: tuple[Link, ...], points: int) -> tuple[np.ndarr
     return np.sort(np.concatenate([ends, chosen])), links
 
 
-def _coordinates(rows: sp.csr_matrix, member: sp.csr_matrix, sample: np.ndarray) -> np.ndarray:
+def _coordinates(
+    rows: sp.csr_matrix, member: sp.csr_matrix, labels: np.ndarray, sample: np.ndarray
+) -> tuple[np.ndarray, bool]:
     sizes = np.asarray(member.sum(axis=1)).ravel()
     live = sizes > 0
     share = np.sqrt(sizes[live] / sizes.sum())
@@ -83,7 +90,13 @@ def _coordinates(rows: sp.csr_matrix, member: sp.csr_matrix, sample: np.ndarray)
     drawn = rows[sample]
     products = (drawn @ means.T).toarray() - (drawn @ mean)[:, None] - to_mean[None, :] + mean @ mean
     xy = (products * share) @ (vectors[:, kept] / np.sqrt(values[kept]))
-    return xy if xy.shape[1] == 2 else np.column_stack([xy, _rest(drawn, xy, 2 - xy.shape[1])])
+    if PLANE < len(share) <= LAID_OUT and kept.all():
+        lengths = np.diag(scatter)
+        distances = np.sqrt(np.maximum(lengths[:, None] + lengths[None, :] - 2 * scatter, 0.0))
+        places = spread_out(distances, (scatter * share) @ vectors)
+        own = np.cumsum(live)[labels[sample]] - 1
+        return between(products - 0.5 * lengths, own, places), False
+    return (xy if xy.shape[1] == 2 else np.column_stack([xy, _rest(drawn, xy, 2 - xy.shape[1])])), True
 
 
 def _rest(drawn: sp.csr_matrix, xy: np.ndarray, count: int) -> np.ndarray:

@@ -195,7 +195,7 @@ def _end(facts: Facts, row: int) -> str:
 def rows_map(facts: Facts) -> str:
     drawn = facts.map
     total = int(facts.sizes.sum())
-    shown = f"{drawn.rows.size:,} of {total:,} rows, drawn at random" if drawn.rows.size < total else "all rows"
+    shown = f"{drawn.rows.size:,} of {total:,} rows, chosen at random" if drawn.rows.size < total else "all rows"
     keys = (
         '<p class="keys"><span class="key"><b class="must"></b>must-link</span><span class="key"><b class="cannot"></b>'
         'cannot-link</span><span class="key">bold: violated</span></p>'
@@ -203,10 +203,14 @@ def rows_map(facts: Facts) -> str:
         else ""
     )
     links = f"; {_of(len(drawn.links), drawn.n_links)} constraints" if drawn.links else ""
+    how = (
+        "The plane in which the centroids lie farthest apart. Axes are scaled to fill the frame."
+        if drawn.plane
+        else "Centroids keep their distances as well as a plane allows; a row lies between those it resembles."
+    )
     note = (
-        f"The plane in which the centroids lie farthest apart; {shown}{links}. Numbers are clusters, each at the "
-        "middle of its rows. Axes are scaled to fill the frame. Rows that are near here need not be near in all "
-        "dimensions."
+        f"{how} Drawn: {shown}{links}. Numbers are clusters, each at the middle of its rows. Rows that are near here "
+        "need not be near in all dimensions."
     )
     return f"<figure>{figures.rows_map(facts)}{keys}<figcaption>{note}</figcaption></figure>"
 
