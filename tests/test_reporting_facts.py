@@ -219,7 +219,7 @@ def test_learned_weights_of_features_that_occur():
 
 
 def test_what_the_model_still_holds_is_enough():
-    model, X = fitted()
+    model, _ = fitted()
     facts = gather(model)
     np.testing.assert_array_equal(facts.history, model.objective_history_)
     assert facts.steps == model.history_steps_ and facts.terms[0].by_weight[0].name.startswith("feature ")

@@ -9,7 +9,7 @@ from functools import cached_property
 from importlib.resources import files
 from pathlib import Path
 
-from hmrf_fast import __version__
+import hmrf_fast
 from hmrf_fast.reporting import sections
 from hmrf_fast.reporting.facts import Facts, gather
 from hmrf_fast.reporting.markup import escaped
@@ -62,7 +62,7 @@ class Report:
             '<meta name="viewport" content="width=device-width, initial-scale=1">'
             f"<title>{title}</title><style>\n{style}</style></head><body>"
             f"<h1>{title}</h1>{sections.overview(facts)}<nav>{''.join(ways)}</nav><main>{''.join(parts)}</main>"
-            f"<footer>hmrf_fast {__version__}</footer></body></html>\n"
+            f"<footer>hmrf_fast {hmrf_fast.__version__}</footer></body></html>\n"
         )
 
     def save(self, path: str | os.PathLike) -> Path:

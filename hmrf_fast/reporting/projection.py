@@ -1,10 +1,10 @@
-"""A map of rows in two dimensions: of few clusters the plane in which the centroids lie farthest apart; of many, which no
-plane can show, the picture of ``layout``.
+"""A map of rows in two dimensions: of few clusters the plane in which the centroids lie farthest apart; of many, which
+no plane can show, the picture of ``layout``.
 
-In the plane, coordinates are inner products with the leading directions of the scatter between centroids, clusters weighted by
-their sizes (the between-class part of Fisher's discriminant analysis). Where fewer than two such directions exist,
-the leading principal directions of what is left of the rows take their place. Cost: one pass over the non-zeros of all
-rows, and for the sampled rows their products with the K centroids.
+In the plane, coordinates are inner products with the leading directions of the scatter between centroids, clusters
+weighted by their sizes (the between-class part of Fisher's discriminant analysis). Where fewer than two such directions
+exist, the leading principal directions of what is left of the rows take their place. Cost: one pass over the non-zeros
+of all rows, and for the sampled rows their products with the K centroids.
 """
 
 from __future__ import annotations
