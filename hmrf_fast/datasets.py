@@ -1,4 +1,4 @@
-"""Small bundled corpora: the news and abstract collections of the papers, and iris.
+"""Small bundled data: the news and abstract collections of the papers, single cells, and iris.
 
 Nothing is downloaded and nothing is unpickled. Origin and licence of every file: ``hmrf_fast/data/README.md``.
 """
