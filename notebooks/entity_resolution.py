@@ -122,4 +122,4 @@ plotting.rows_map(report, axes[0])
 _ = plotting.objective(report, axes[1])
 
 # %%
-report  # noqa: B018
+report

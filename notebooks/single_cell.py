@@ -87,4 +87,4 @@ plotting.top_terms(report, 0, axes[1], by="lift")
 _ = plotting.confusion_matrix(report, axes[2])
 
 # %%
-report  # noqa: B018
+report
