@@ -25,6 +25,8 @@ datasets : module
     Small bundled corpora.
 errors : module
     Everything this library raises or warns with.
+plotting : module
+    The drawings of a report with matplotlib.
 """
 
 from __future__ import annotations
@@ -34,7 +36,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from hmrf_fast import active, datasets, errors
+    from hmrf_fast import active, datasets, errors, plotting
     from hmrf_fast.constraints import Constraints
     from hmrf_fast.copkmeans import COPKMeans
     from hmrf_fast.hmrf_kmeans import HMRFKMeans
@@ -63,6 +65,7 @@ __all__ = [
     "datasets",
     "errors",
     "estimate_memory",
+    "plotting",
 ]
 
 _HOME_OF_NAME = {
@@ -75,7 +78,7 @@ _HOME_OF_NAME = {
     "SphericalKMeans": "hmrf_fast.spherical",
     "estimate_memory": "hmrf_fast.memory",
 }
-_MODULES = ("active", "datasets", "errors")
+_MODULES = ("active", "datasets", "errors", "plotting")
 
 
 def __getattr__(name: str) -> Any:

@@ -12,6 +12,7 @@ from scipy.optimize import linear_sum_assignment
 
 from hmrf_fast import inputs
 from hmrf_fast.assembly import Task, assemble, warn_of
+from hmrf_fast.constraint_report import build_report
 from hmrf_fast.editing import Editable, Training
 from hmrf_fast.em import EMResult, Options, Start, keep_best, run
 from hmrf_fast.errors import ConvergenceWarning, EmptyClusterWarning, InputError
@@ -21,14 +22,14 @@ from hmrf_fast.kernels.mahalanobis import MAHALANOBIS
 from hmrf_fast.low_rank import lift
 from hmrf_fast.memory import refuse_too_large
 from hmrf_fast.prediction import CentroidModel
-from hmrf_fast.report import build_report
+from hmrf_fast.reporting.estimator import Reported
 from hmrf_fast.settings import Known, Settings, finish_options, given_knowledge, is_array, thread_count
 from hmrf_fast.start import starts
 
 logger = logging.getLogger("hmrf_fast")
 
 
-class Clusterer(Editable, CentroidModel):
+class Clusterer(Reported, Editable, CentroidModel):
     """What all estimators share. A subclass has parameters, documentation and ``_settings()``."""
 
     def _settings(self) -> Settings:

@@ -1,4 +1,4 @@
-"""Small bundled corpora: the news and abstract collections of the papers, and iris.
+"""Small bundled data: the news and abstract collections of the papers, single cells, and iris.
 
 Nothing is downloaded and nothing is unpickled. Origin and licence of every file: ``hmrf_fast/data/README.md``.
 """
@@ -20,6 +20,7 @@ __all__ = [
     "DataSet",
     "available",
     "load",
+    "load_cells_3",
     "load_classic400",
     "load_iris",
     "load_news_different_3",
@@ -50,6 +51,11 @@ _DESCRIPTIONS = {
         "and Mooney, Active Semi-Supervision for Pairwise Constrained Clustering, SDM 2004. The label column of the\n"
         "original file does not fit its rows: `target` names the collection each row really comes from, `file_labels`\n"
         "is the column as it was shipped."
+    ),
+    "cells_3": (
+        "240 cells of three human lung cancer cell lines, sequenced one by one with CEL-seq2 (Tian and others, Nature\n"
+        "Methods 2019; GSE118767): counts of the 600 genes that vary most, by variance over mean (of at least 0.2) of\n"
+        "counts per 10,000."
     ),
     "iris": "150 iris flowers, three species, four lengths in centimetres (Fisher 1936; UCI repository, CC BY 4.0).",
 }
@@ -96,10 +102,11 @@ def load(
 
     Parameters
     ----------
-    name : {"news_different_3", "news_related_3", "news_similar_3", "classic400", "iris"}
+    name : {"news_different_3", "news_related_3", "news_similar_3", "classic400", "cells_3", "iris"}
         The data set.
     values : {"tfidf", "counts"}, default="tfidf"
-        For text: unit-length tf-idf rows (for the cosine distance), or word counts (for I-divergence).
+        For text: unit-length tf-idf rows (for the cosine distance), or word counts (for I-divergence). Of cells there
+        are counts only.
     dtype : dtype, default=float64
         Type of the data.
     return_X_y : bool, default=False
@@ -151,9 +158,10 @@ def _values(name: str, arrays: dict[str, Any], values: str | None, dtype: DTypeL
         if values is not None:
             raise ValueError(f"{name} is dense and has one kind of values; leave out values={values!r}")
         return arrays["X"].astype(dtype), arrays["feature_names"]
-    values = "tfidf" if values is None else values
-    if values not in ("tfidf", "counts"):
-        raise ValueError(f"values must be 'tfidf' or 'counts', not {values!r}")
+    there = [kind for kind in ("tfidf", "counts") if kind in arrays]
+    values = there[0] if values is None else values
+    if values not in there:
+        raise ValueError(f"values must be {' or '.join(map(repr, there))}, not {values!r}")
     packed = (files("hmrf_fast.data") / f"{name}.vocab.txt.gz").read_bytes()
     terms = np.array(gzip.decompress(packed).decode("utf-8").split())
     return sparse_from_arrays(arrays, values, dtype), terms
@@ -185,6 +193,11 @@ def load_classic400(
 ) -> DataSet | tuple[Any, np.ndarray]:
     """Load 400 abstracts from Medline, CISI and Cranfield (400 x 2897), with corrected labels; see :func:`load`."""
     return load("classic400", values=values, dtype=dtype, return_X_y=return_X_y)
+
+
+def load_cells_3(*, dtype: DTypeLike = np.float64, return_X_y: bool = False) -> DataSet | tuple[Any, np.ndarray]:
+    """Load gene counts of 240 cells of three cell lines (240 x 600); see :func:`load`."""
+    return load("cells_3", dtype=dtype, return_X_y=return_X_y)
 
 
 def load_iris(*, dtype: DTypeLike = np.float64, return_X_y: bool = False) -> DataSet | tuple[Any, np.ndarray]:

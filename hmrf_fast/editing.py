@@ -17,13 +17,13 @@ from sklearn.base import BaseEstimator, clone
 from sklearn.utils.validation import check_is_fitted
 
 from hmrf_fast import inputs
+from hmrf_fast.constraint_report import build_report
 from hmrf_fast.constraints import Constraints
 from hmrf_fast.em import Start, revise
 from hmrf_fast.errors import ConstraintError, HMRFWarning, InputError
 from hmrf_fast.kernels.mahalanobis import MAHALANOBIS
 from hmrf_fast.label_priors import LabelPriors
 from hmrf_fast.neighborhoods import Resolved, hard_nodes, resolve
-from hmrf_fast.report import build_report
 from hmrf_fast.settings import Known, Settings, finish_options, priced
 from hmrf_fast.violations import violations
 

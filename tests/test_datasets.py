@@ -57,6 +57,16 @@ def test_iris():
     assert len(bunch.feature_names) == 4
 
 
+def test_cells():
+    bunch = datasets.load_cells_3()
+    assert bunch.data.shape == (240, 600) and np.all(bunch.data.data == np.rint(bunch.data.data))
+    bunch.data.check_format(full_check=True)
+    assert bunch.target_names.tolist() == ["H1975", "H2228", "HCC827"] and len(set(bunch.ids)) == 240
+    assert all(name.startswith("ENSG") for name in bunch.feature_names) and np.unique(bunch.feature_names).size == 600
+    with pytest.raises(ValueError, match="values must be 'counts', not 'tfidf'"):
+        datasets.load("cells_3", values="tfidf")
+
+
 def test_extras_and_x_y():
     assert datasets.load_news_similar_3().ids.shape == (300,)
     classic = datasets.load_classic400()

@@ -16,11 +16,11 @@ API_FILES = sorted((ROOT / "hmrf_fast").rglob("*.py"))
 # From right to left: a module may import from its own layer and from those above it in this list, never from below.
 LAYERS = (
     {"kernels"},
-    {"errors", "machine"},
+    {"errors", "machine", "scores"},
     {"groups", "pairs", "label_priors"},
     {"geometry", "feasibility"},
     {"e_step", "m_step", "weight_step", "relocation", "pruning"},
-    {"constraints", "components", "contradictions", "neighborhoods", "violations", "report"},
+    {"constraints", "components", "contradictions", "neighborhoods", "violations", "constraint_report"},
     {"penalties", "closure", "enumeration", "implicit"},
     {
         "inputs",
@@ -35,9 +35,9 @@ LAYERS = (
         "rows",
         "memory",
     },
-    {"settings", "assembly", "prediction", "editing", "base"},
+    {"settings", "assembly", "prediction", "editing", "base", "reporting"},
     {"hmrf_kmeans", "pckmeans", "seeded", "copkmeans", "spherical", "active", "storage"},
-    {"datasets", "scores", "protocol", "plotting", "ablations", "compiling"},
+    {"datasets", "protocol", "plotting", "ablations", "compiling"},
     {"app"},
 )
 # Data without code, and the package itself, whose public names are loaded lazily.

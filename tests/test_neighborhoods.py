@@ -7,11 +7,11 @@ import pickle
 import numpy as np
 import pytest
 
+from hmrf_fast.constraint_report import build_report
 from hmrf_fast.constraints import Constraints
 from hmrf_fast.contradictions import MAX_CHAINS
 from hmrf_fast.errors import ConstraintError, ContradictionError, InfeasibleError
 from hmrf_fast.neighborhoods import check_feasible, describe, resolve
-from hmrf_fast.report import build_report
 from hmrf_fast.violations import violations
 
 HARD = np.inf

@@ -165,8 +165,9 @@ def test_readme_commands_are_what_ci_runs(name):
     assert f"readme_command {name}" in (ROOT / ".ci" / "run").read_text(encoding="utf-8")
 
 
-def test_readme_example_runs():
+def test_readme_example_runs(tmp_path):
     readme = (ROOT / "README.md").read_text(encoding="utf-8")
     example = "".join(re.findall(r"```python\n(.*?)```\n", readme, flags=re.DOTALL))
-    told = run(sys.executable, "-W", "error", "-c", example, cwd=ROOT / "tests").stdout
+    told = run(sys.executable, "-W", "error", "-c", example, cwd=tmp_path).stdout
     assert "must-links:" in told and "Constraints(2 must-links, 1 cannot-link group)" in told
+    assert {path.name for path in tmp_path.iterdir()} == {"report.html", "map.png"}
