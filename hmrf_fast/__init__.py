@@ -19,8 +19,12 @@ Constraints : class
     Pairs, groups and partial labels as one validated object.
 active : module
     Strategies that choose which pairs to ask a person about.
+load : function
+    A model from the file that its ``save`` wrote.
 datasets : module
     Small bundled corpora.
+io : module
+    Texts, matrices, constraints and results <-> files.
 errors : module
     Everything this library raises or warns with.
 """
@@ -32,10 +36,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from hmrf_fast import active, datasets, errors
+    from hmrf_fast import active, datasets, errors, io
     from hmrf_fast.constraints import Constraints
     from hmrf_fast.copkmeans import COPKMeans
     from hmrf_fast.hmrf_kmeans import HMRFKMeans
+    from hmrf_fast.loading import load
     from hmrf_fast.pckmeans import PCKMeans
     from hmrf_fast.seeded import ConstrainedKMeans, SeededKMeans
     from hmrf_fast.spherical import SphericalKMeans
@@ -59,6 +64,8 @@ __all__ = [
     "active",
     "datasets",
     "errors",
+    "io",
+    "load",
 ]
 
 _HOME_OF_NAME = {
@@ -69,8 +76,9 @@ _HOME_OF_NAME = {
     "PCKMeans": "hmrf_fast.pckmeans",
     "SeededKMeans": "hmrf_fast.seeded",
     "SphericalKMeans": "hmrf_fast.spherical",
+    "load": "hmrf_fast.loading",
 }
-_MODULES = ("active", "datasets", "errors")
+_MODULES = ("active", "datasets", "errors", "io")
 
 
 def __getattr__(name: str) -> Any:

@@ -16,16 +16,17 @@ API_FILES = sorted((ROOT / "hmrf_fast").rglob("*.py"))
 # From right to left: a module may import from its own layer and from those above it in this list, never from below.
 LAYERS = (
     {"kernels"},
-    {"errors"},
+    {"errors", "atomic", "archive"},
     {"groups", "pairs", "label_priors"},
     {"geometry", "feasibility"},
     {"e_step", "m_step", "weight_step", "relocation", "pruning"},
     {"constraints", "components", "contradictions", "neighborhoods", "violations", "report"},
     {"penalties", "closure", "enumeration", "implicit"},
     {"inputs", "seeds", "neighborhood_seeds", "seeding", "low_rank", "full_matrices", "start", "em", "rows"},
-    {"settings", "assembly", "prediction", "editing", "base"},
-    {"hmrf_kmeans", "pckmeans", "seeded", "copkmeans", "spherical", "active", "storage"},
+    {"settings", "assembly", "prediction", "editing", "model_state", "persistence", "base"},
+    {"hmrf_kmeans", "pckmeans", "seeded", "copkmeans", "spherical", "active", "loading"},
     {"datasets", "scores", "protocol", "plotting", "ablations", "compiling"},
+    {"io"},
     {"app"},
 )
 # Data without code, and the package itself, whose public names are loaded lazily.
