@@ -1,4 +1,4 @@
-"""Fitted models <-> files that hold no code. The container is described in ``archive.py``, values in ``model_state.py``."""
+"""Fitted models <-> files that hold no code: the container is told in ``archive.py``, values in ``model_state.py``."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def load_model(path: str | os.PathLike, family: dict[str, type]) -> Any:
         attributes = {key: decoder.decode(value) for key, value in content["attributes"].items()}
         model: Any = family[name]()
         model.set_params(**{key: parameters[key] for key in model.get_params(deep=False) if key in parameters})
-        for key, value in attributes.items():
+        for key in attributes:
             if not (key.endswith("_") or key.startswith("_")) or key.startswith("__"):
                 raise ValueError(f"{key!r} is no attribute of a fitted model")
         model.__dict__.update(attributes)

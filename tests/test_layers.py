@@ -20,7 +20,7 @@ LAYERS = (
     {"groups", "pairs", "label_priors"},
     {"geometry", "feasibility"},
     {"e_step", "m_step", "weight_step", "relocation", "pruning"},
-    {"constraints", "components", "contradictions", "neighborhoods", "violations", "report"},
+    {"constraints", "components", "contradictions", "neighborhoods", "violations", "report", "examination"},
     {"penalties", "closure", "enumeration", "implicit"},
     {"inputs", "seeds", "neighborhood_seeds", "seeding", "low_rank", "full_matrices", "start", "em", "rows"},
     {"settings", "assembly", "prediction", "editing", "model_state", "persistence", "base"},
