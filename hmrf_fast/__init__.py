@@ -21,8 +21,12 @@ estimate_memory : function
     How much memory a fit of given size will take.
 active : module
     Strategies that choose which pairs to ask a person about.
+load : function
+    A model from the file that its ``save`` wrote.
 datasets : module
     Small bundled corpora.
+io : module
+    Texts, matrices, constraints and results <-> files.
 errors : module
     Everything this library raises or warns with.
 plotting : module
@@ -36,10 +40,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from hmrf_fast import active, datasets, errors, plotting
+    from hmrf_fast import active, datasets, errors, io, plotting
     from hmrf_fast.constraints import Constraints
     from hmrf_fast.copkmeans import COPKMeans
     from hmrf_fast.hmrf_kmeans import HMRFKMeans
+    from hmrf_fast.loading import load
     from hmrf_fast.memory import estimate_memory
     from hmrf_fast.pckmeans import PCKMeans
     from hmrf_fast.seeded import ConstrainedKMeans, SeededKMeans
@@ -65,6 +70,8 @@ __all__ = [
     "datasets",
     "errors",
     "estimate_memory",
+    "io",
+    "load",
     "plotting",
 ]
 
@@ -77,8 +84,9 @@ _HOME_OF_NAME = {
     "SeededKMeans": "hmrf_fast.seeded",
     "SphericalKMeans": "hmrf_fast.spherical",
     "estimate_memory": "hmrf_fast.memory",
+    "load": "hmrf_fast.loading",
 }
-_MODULES = ("active", "datasets", "errors", "plotting")
+_MODULES = ("active", "datasets", "errors", "io", "plotting")
 
 
 def __getattr__(name: str) -> Any:

@@ -21,6 +21,7 @@ from hmrf_fast.groups import Grouping
 from hmrf_fast.kernels.mahalanobis import MAHALANOBIS
 from hmrf_fast.low_rank import lift
 from hmrf_fast.memory import refuse_too_large
+from hmrf_fast.persistence import save_model
 from hmrf_fast.prediction import CentroidModel
 from hmrf_fast.reporting.estimator import Reported
 from hmrf_fast.settings import Known, Settings, finish_options, given_knowledge, is_array, thread_count
@@ -34,6 +35,23 @@ class Clusterer(Reported, Editable, CentroidModel):
 
     def _settings(self) -> Settings:
         raise NotImplementedError
+
+    def save(self, path):
+        """Write the fitted model to a file without pickles, whole or not at all; `hmrf_fast.load` reads it.
+
+        Parameters
+        ----------
+        path : path-like
+            By custom ``*.npz``; nothing is appended to the name. The rows of the fit are not part of it.
+
+        Raises
+        ------
+        FileError
+            The file cannot be written.
+        NotFittedError
+            There is nothing to save yet.
+        """
+        save_model(self, path)
 
     def _fit(self, *arguments):
         """A fit that fails leaves the estimator as it was."""

@@ -3,14 +3,29 @@
 from __future__ import annotations
 
 from numpy.typing import ArrayLike
-from sklearn.metrics import normalized_mutual_info_score
+from sklearn.metrics import adjusted_rand_score, normalized_mutual_info_score
 from sklearn.metrics.cluster import pair_confusion_matrix
 
-__all__ = ["normalized_mutual_information", "pairwise_f_measure"]
+__all__ = ["agreement", "normalized_mutual_information", "pairwise_f_measure"]
 
 
 def __dir__() -> list[str]:
     return list(__all__)
+
+
+def agreement(labels_true: ArrayLike, labels_pred: ArrayLike) -> dict[str, float]:
+    """Return all scores by name: "normalized_mutual_information", "pairwise_f_measure" and "adjusted_rand_index".
+
+    Parameters
+    ----------
+    labels_true, labels_pred : array-like of shape (n_samples,)
+        Classes and clusters of the same rows.
+    """
+    return {
+        "normalized_mutual_information": normalized_mutual_information(labels_true, labels_pred),
+        "pairwise_f_measure": pairwise_f_measure(labels_true, labels_pred),
+        "adjusted_rand_index": float(adjusted_rand_score(labels_true, labels_pred)),
+    }
 
 
 def normalized_mutual_information(labels_true: ArrayLike, labels_pred: ArrayLike) -> float:

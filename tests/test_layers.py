@@ -16,11 +16,11 @@ API_FILES = sorted((ROOT / "hmrf_fast").rglob("*.py"))
 # From right to left: a module may import from its own layer and from those above it in this list, never from below.
 LAYERS = (
     {"kernels"},
-    {"errors", "machine", "scores"},
+    {"errors", "machine", "scores", "atomic", "archive"},
     {"groups", "pairs", "label_priors"},
     {"geometry", "feasibility"},
     {"e_step", "m_step", "weight_step", "relocation", "pruning"},
-    {"constraints", "components", "contradictions", "neighborhoods", "violations", "constraint_report"},
+    {"constraints", "components", "contradictions", "neighborhoods", "violations", "constraint_report", "examination"},
     {"penalties", "closure", "enumeration", "implicit"},
     {
         "inputs",
@@ -35,9 +35,10 @@ LAYERS = (
         "rows",
         "memory",
     },
-    {"settings", "assembly", "prediction", "editing", "base", "reporting"},
-    {"hmrf_kmeans", "pckmeans", "seeded", "copkmeans", "spherical", "active", "storage"},
+    {"settings", "assembly", "prediction", "editing", "model_state", "persistence", "base", "reporting"},
+    {"hmrf_kmeans", "pckmeans", "seeded", "copkmeans", "spherical", "active", "loading"},
     {"datasets", "protocol", "plotting", "ablations", "compiling"},
+    {"io"},
     {"app"},
 )
 # Data without code, and the package itself, whose public names are loaded lazily.

@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from hmrf_fast.active.questions import Answer, Placement, Question
+from hmrf_fast.atomic import replace_file
 from hmrf_fast.errors import SessionError, TornSessionWarning
 
 FORMAT, VERSION = "hmrf_fast active session", 1
@@ -85,14 +86,7 @@ class SessionFile:
         self._write({"undo": True})
 
     def _create(self) -> None:
-        # Under another name first: the file appears with its whole header or not at all.
-        partial = self.path.with_name(self.path.name + ".new")
-        with partial.open("wb") as file:
-            file.write(_line(self.header))
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(partial, self.path)
-        _sync_folder(self.path.parent)
+        replace_file(self.path, lambda file: file.write(_line(self.header)))
         self._size = self.path.stat().st_size
 
     def _read(self, content: bytes) -> None:
@@ -180,13 +174,3 @@ def parse_object(line: bytes | str, where: str, error: type[Exception]) -> dict[
 
 def _are_rows(values: Any, n_rows: int) -> bool:
     return isinstance(values, list) and all(type(value) is int and 0 <= value < n_rows for value in values)
-
-
-def _sync_folder(folder: Path) -> None:
-    if os.name != "posix":
-        return
-    handle = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)

@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 import hmrf_fast
-from hmrf_fast.app import demo, fit, warmup
+from hmrf_fast.app import ask, constraints, convert, demo, evaluate, fit, predict, vectorize, warmup
 
 __all__ = ["app"]
 
@@ -18,13 +18,19 @@ Try it on the bundled newsgroup messages:
     hmrf-fast demo
 
 \b
-Cluster your own sparse matrix, with pairs of rows that belong together or apart:
-    hmrf-fast fit X.npz --constraints pairs.csv --n-clusters 20 --out result/
+From texts to clusters:
+    hmrf-fast vectorize texts.jsonl --out m
+    hmrf-fast fit m --n-clusters 20 --constraints pairs.csv --out res
+    hmrf-fast predict res new.jsonl --out labels.csv
+
+\b
+Exit codes: 0 done, 2 bad input or usage (one sentence says what to mend), 3 constraints check found contradictions,
+130 interrupted; 1 is a fault of this program.
 """
 
 # Plain help: panels cut long option names off, and draw a frame around the one sentence of an error.
 app = typer.Typer(
-    help=_HELP, no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False, rich_markup_mode=None
+    help=_HELP, no_args_is_help=True, add_completion=True, pretty_exceptions_enable=False, rich_markup_mode=None
 )
 
 
@@ -43,6 +49,15 @@ def _options(
     """Hold the options of the program itself."""
 
 
-app.command("demo", help=demo.HELP)(demo.demo)
+_constraints = typer.Typer(help=constraints.HELP, no_args_is_help=True, rich_markup_mode=None)
+_constraints.command("check", help=constraints.CHECK_HELP)(constraints.check)
+
+app.command("vectorize", help=vectorize.HELP)(vectorize.vectorize)
 app.command("fit", help=fit.HELP)(fit.fit)
+app.command("predict", help=predict.HELP)(predict.predict)
+app.command("evaluate", help=evaluate.HELP)(evaluate.evaluate)
+app.add_typer(_constraints, name="constraints")
+app.command("ask", help=ask.HELP)(ask.ask)
+app.command("convert", help=convert.HELP)(convert.convert)
 app.command("warmup", help=warmup.HELP)(warmup.warmup)
+app.command("demo", help=demo.HELP)(demo.demo)

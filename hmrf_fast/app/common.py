@@ -8,18 +8,37 @@ import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from enum import StrEnum
-from typing import Annotated
+from pathlib import Path
+from typing import Annotated, Any
 
 import typer
 
-__all__ = ["BadInput", "Metric", "NThreads", "RandomState", "exit_codes", "one_line"]
+from hmrf_fast.app.config import CONFIG_HELP, use_config
+
+__all__ = [
+    "CONTRADICTORY",
+    "Config",
+    "Encoding",
+    "FileFormat",
+    "Force",
+    "Format",
+    "IdColumn",
+    "LabelColumn",
+    "Metric",
+    "NThreads",
+    "Quiet",
+    "RandomState",
+    "TextColumn",
+    "Values",
+    "exit_codes",
+    "one_line",
+    "reading",
+]
+
+CONTRADICTORY = 3  # exit code of "constraints check"
 
 
 AGAIN = 0.25  # seconds
-
-
-class BadInput(Exception):
-    """Something the caller can mend; the message is one sentence that says where and what."""
 
 
 class Metric(StrEnum):
@@ -31,8 +50,41 @@ class Metric(StrEnum):
     pearson = "pearson"
 
 
+class Values(StrEnum):
+    """What a row of text holds."""
+
+    tfidf = "tfidf"
+    counts = "counts"
+
+
+class FileFormat(StrEnum):
+    """Formats of tables."""
+
+    jsonl = "jsonl"
+    csv = "csv"
+    tsv = "tsv"
+    parquet = "parquet"
+    lines = "lines"
+
+
 RandomState = Annotated[int, typer.Option(min=0, help="Seed; the same seed gives the same result.")]
 NThreads = Annotated[int | None, typer.Option(help="Number of threads; all available cores if left out.")]
+
+Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Say nothing but errors and warnings.")]
+Force = Annotated[bool, typer.Option("--force", help="Replace the results in a folder that is not empty.")]
+Config = Annotated[
+    Path | None,
+    typer.Option("--config", metavar="FILE.toml", is_eager=True, callback=use_config, help=CONFIG_HELP),
+]
+TextColumn = Annotated[
+    str | None, typer.Option("--text", help="Column with the text; several, as subject,body, are put together.")
+]
+IdColumn = Annotated[str | None, typer.Option("--id", help="Column with the rows' own ids. [default: id, if there is]")]
+LabelColumn = Annotated[
+    str | None, typer.Option("--label", help="Column with known classes, for comparison. [default: label, if there is]")
+]
+Format = Annotated[FileFormat | None, typer.Option("--format", help="Format of a table whose name does not say it.")]
+Encoding = Annotated[str, typer.Option(help="Encoding of text files.")]
 
 
 def one_line(message: object) -> str:
@@ -62,14 +114,23 @@ def _insisting_on_interrupts() -> Iterator[None]:
             signal.signal(number, handler)
 
 
+def reading(
+    text: str | None, id: str | None, label: str | None, file_format: FileFormat | None, encoding: str
+) -> dict[str, Any]:
+    """The options of a table as arguments of the functions that read it."""
+    form = None if file_format is None else file_format.value
+    return {"text": text, "id": id, "label": label, "file_format": form, "encoding": encoding}
+
+
 @contextmanager
 def exit_codes() -> Iterator[None]:
-    """Turn an :class:`BadInput` into one sentence and exit code 2, Ctrl-C into 130, warnings into single lines."""
+    """Turn the library's errors, and scikit-learn's about X, into one sentence and exit code 2, Ctrl-C into 130,
+    warnings into single lines."""
     try:
         with warnings.catch_warnings(), _insisting_on_interrupts():
             warnings.showwarning = lambda message, *_: typer.echo(f"Warning: {one_line(message)}", err=True)
             yield
-    except BadInput as error:
+    except (ValueError, TypeError) as error:
         typer.echo(f"Error: {one_line(error)}", err=True)
         raise typer.Exit(2) from None
     except KeyboardInterrupt:

@@ -1,4 +1,4 @@
-"""The command ``hmrf-fast fit``: a matrix and a file of constraints in, a folder of results out."""
+"""The command ``hmrf-fast fit``: rows and constraints in, a folder of results out."""
 
 from __future__ import annotations
 
@@ -10,36 +10,66 @@ from typing import Annotated, Any
 
 import typer
 
-from hmrf_fast.app.common import BadInput, Metric, NThreads, RandomState, exit_codes
-from hmrf_fast.app.matrix_file import read_matrix
-from hmrf_fast.app.pairs_file import PairTable, read_pairs
-from hmrf_fast.app.results import open_folder, write_results
+from hmrf_fast.app.common import (
+    Config,
+    Encoding,
+    Force,
+    Format,
+    IdColumn,
+    LabelColumn,
+    Metric,
+    NThreads,
+    Quiet,
+    RandomState,
+    TextColumn,
+    exit_codes,
+    reading,
+)
+from hmrf_fast.app.progress import ProgressOption, Show, progress
 
 __all__ = ["HELP", "fit"]
 
-HELP = """Cluster the rows of a matrix under must-link and cannot-link constraints.
+HELP = """Cluster rows under must-link and cannot-link constraints.
 
 \b
-    hmrf-fast fit X.npz --constraints pairs.csv --n-clusters 20 --out result/
+    hmrf-fast fit m --n-clusters 20 --out res
+    hmrf-fast fit m --n-clusters 20 --constraints pairs.csv --out res
+    hmrf-fast fit X.npz --n-clusters 20 --metric i_divergence --out res
 
-X.npz comes from scipy.sparse.save_npz, or holds a dense array named X. pairs.csv has one pair of rows per line, counted
-from 0, with an optional weight (inf: must hold):
+DATA is a folder of vectorize; .npz (of scipy.sparse.save_npz, or with a dense array X); .mtx; .svm (svmlight); .h5ad;
+or a table as JSON lines, CSV or Parquet: of texts, which are vectorized first, or of numbers. - reads a table from
+standard input.
+
+The constraints (CSV, JSON lines or Parquet) name rows by number, from 0, or by the data's own ids. Pairs with an
+optional weight (inf: must hold), or known classes, or groups:
 
 \b
-    i,j,type,weight
-    0,17,must,1
-    3,250,cannot,inf
+    i,j,type,weight        id,label        id,must_link_group,cannot_link_group
+    0,17,must,1            msg-1,space     a7,g1,
+    3,250,cannot,inf       msg-9,sports    a9,g1,source-3
 
-The folder gets labels.csv (row,label), model.npz (centroids, feature weights, settings; no pickles) and summary.json.
+The folder gets labels.csv (id,label), model.npz (for predict, and hmrf_fast.load in Python), summary.json, and the data
+that predict and report need.
+
+In Python: data = io.read("m"); known = io.read_constraints("pairs.csv", data.n_rows, data.ids);
+HMRFKMeans(20).fit(data.matrix, constraints=known), with io and HMRFKMeans from hmrf_fast.
 """
 
-_Matrix = Annotated[Path, typer.Argument(metavar="X.npz", help="The data, rows = items.")]
+_Data = Annotated[str, typer.Argument(metavar="DATA", help="The rows to cluster.")]
 _Clusters = Annotated[int, typer.Option("--n-clusters", "-k", min=1, help="Number of clusters.")]
 _Out = Annotated[Path, typer.Option(help="Folder for the results.")]
-_Constraints = Annotated[Path | None, typer.Option(help="CSV file with columns i,j,type[,weight].")]
+_Constraints = Annotated[Path | None, typer.Option(help="Pairs, labels or groups; see above.")]
+_Estimator = Annotated[
+    str,
+    typer.Option(
+        help="HMRFKMeans, PCKMeans (a constant price per pair), COPKMeans (hard pairs), SeededKMeans, "
+        "ConstrainedKMeans (labels), SphericalKMeans (nothing known)."
+    ),
+]
+_Metric = Annotated[Metric | None, typer.Option(help="Distance. [default: the estimator's, cosine for HMRFKMeans]")]
 _Values = Annotated[
     str | None,
-    typer.Option(help="Which values of a file with arrays indices, indptr, shape and both counts and tfidf."),
+    typer.Option(help="counts or tfidf, where there is a choice. [default: counts for i_divergence]"),
 ]
 _Learn = Annotated[
     bool | None, typer.Option("--learn-weights/--no-learn-weights", help="Learn feature weights or not.")
@@ -50,108 +80,117 @@ _MustWeight = Annotated[
 _CannotWeight = Annotated[
     float | None, typer.Option(help="Price of a violated cannot-link, times its weight in the file (1 if blank).")
 ]
+_W = Annotated[float | None, typer.Option(help="PCKMeans: price of a violated pair.")]
 _Infer = Annotated[
     bool | None, typer.Option("--infer/--no-infer", help="Add the constraints that the given ones entail.")
 ]
+_Init = Annotated[str | None, typer.Option(help="Start: auto, low_rank, neighborhoods, k-means++ or printed.")]
 _MaxIter = Annotated[int | None, typer.Option(min=1, help="Most iterations.")]
 _NInit = Annotated[int | None, typer.Option(min=1, help="Number of random starts (of each rank, by default).")]
-_Force = Annotated[bool, typer.Option("--force", help="Replace the results in a folder that is not empty.")]
 
 
 def fit(
-    matrix: _Matrix,
+    data: _Data,
     n_clusters: _Clusters,
     out: _Out,
     constraints: _Constraints = None,
-    metric: Annotated[Metric, typer.Option(help="Distance.")] = Metric.cosine,
+    estimator: _Estimator = "HMRFKMeans",
+    metric: _Metric = None,
     values: _Values = None,
     learn_weights: _Learn = None,
     must_link_weight: _MustWeight = None,
     cannot_link_weight: _CannotWeight = None,
+    w: _W = None,
     infer_constraints: _Infer = None,
+    init: _Init = None,
     max_iter: _MaxIter = None,
     n_init: _NInit = None,
     random_state: RandomState = 0,
     n_threads: NThreads = None,
-    force: _Force = False,
+    text: TextColumn = None,
+    id: IdColumn = None,
+    label: LabelColumn = None,
+    file_format: Format = None,
+    encoding: Encoding = "utf-8",
+    force: Force = False,
+    quiet: Quiet = False,
+    show: ProgressOption = Show.auto,
+    config: Config = None,
 ) -> None:
-    """Run the command; options left out keep the defaults of :class:`hmrf_fast.HMRFKMeans`."""
+    """Run the command; options left out keep the defaults of the estimator."""
     chosen = {
+        "n_clusters": n_clusters,
+        "metric": None if metric is None else metric.value,
         "learn_weights": learn_weights,
         "must_link_weight": must_link_weight,
         "cannot_link_weight": cannot_link_weight,
+        "w": w,
         "infer_constraints": infer_constraints,
+        "init": init,
         "max_iter": max_iter,
         "n_init": n_init,
+        "random_state": random_state,
         "n_threads": n_threads,
     }
-    settings: dict[str, Any] = {"n_clusters": n_clusters, "metric": metric.value, "random_state": random_state}
-    settings |= {name: value for name, value in chosen.items() if value is not None}
+    settings = {name: value for name, value in chosen.items() if value is not None}
     with exit_codes():
-        data = read_matrix(matrix, values, metric.value)
-        table = None if constraints is None else read_pairs(constraints, data.shape[0])
+        from hmrf_fast.io import Results, read, read_constraints
+        from hmrf_fast.io.results import open_folder
+
+        model = _estimator(estimator, settings)
+        how = reading(text, id, label, file_format, encoding)
+        rows = read(data, metric=getattr(model, "metric", "cosine"), values=values, **how)
+        known = {}
+        if constraints is not None:
+            known["constraints"] = read_constraints(constraints, rows.n_rows, rows.ids)
         open_folder(out, force)
         started = perf_counter()
-        model = _fitted(data, table, settings)
+        with progress(show, quiet, model.max_iter) as callback:
+            model.set_params(callback=callback).fit(rows.matrix, **known)
         seconds = perf_counter() - started
-        write_results(out, model.labels_, _model_arrays(model, settings), _summary(model, data, settings, seconds))
-        report = model.constraint_report_
-        typer.echo(f"{data.shape[0]} rows in {n_clusters} clusters: {model.n_iter_} iterations, {seconds:.2f} s")
-        typer.echo(f"objective {model.objective_:.6g}, {'converged' if model.converged_ else 'stopped at max_iter'}")
-        if table is not None:
-            typer.echo(str(report))
-        typer.echo(f"written to {out}: labels.csv, model.npz, summary.json")
+        told = _summary(model, rows, settings, {"data": data, "constraints": constraints}, seconds)
+        Results(model.set_params(callback=None), rows, told).save(out)
+        if not quiet:
+            typer.echo(f"{rows.n_rows} rows in {n_clusters} clusters: {model.n_iter_} iterations, {seconds:.2f} s")
+            typer.echo(
+                f"objective {model.objective_:.6g}, {'converged' if model.converged_ else 'stopped at max_iter'}"
+            )
+            if known:
+                typer.echo(str(model.constraint_report_))
+            typer.echo(f"written to {out}: labels.csv, model.npz, summary.json, data")
 
 
-def _fitted(data: Any, table: PairTable | None, settings: dict[str, Any]) -> Any:
-    """Fit the estimator; what it finds wrong with the input is the caller's to mend."""
-    from hmrf_fast import HMRFKMeans
+def _estimator(name: str, settings: dict[str, Any]) -> Any:
+    from hmrf_fast.errors import InputError
+    from hmrf_fast.loading import ESTIMATORS
 
-    try:
-        return HMRFKMeans(**settings).fit(data, **_constraint_arguments(table))
-    except (ValueError, TypeError) as error:
-        raise BadInput(str(error)) from error
-
-
-def _constraint_arguments(table: PairTable | None) -> dict[str, Any]:
-    """Return the pairs as arguments of ``fit``; those without weights of their own take the estimator's."""
-    if table is None:
-        return {}
-    must, cannot = table.pairs[table.must], table.pairs[~table.must]
-    if table.weights is None:
-        return {"must_link": must, "cannot_link": cannot}
-    from hmrf_fast import Constraints
-
-    weights = {"must_link_weight": table.weights[table.must], "cannot_link_weight": table.weights[~table.must]}
-    return {"constraints": Constraints(must, cannot, **weights)}
+    if name not in ESTIMATORS:
+        raise InputError(f"--estimator {name!r} is none of {', '.join(ESTIMATORS)}")
+    model: Any = ESTIMATORS[name]()
+    for parameter in settings:
+        if parameter not in model.get_params():
+            raise InputError(f"{name} has no --{parameter.replace('_', '-')}; leave it out or choose another estimator")
+    return model.set_params(**settings)
 
 
-def _model_arrays(model: Any, settings: dict[str, Any]) -> dict[str, Any]:
-    return {
-        "format": "hmrf_fast model 1",
-        "cluster_centers": model.cluster_centers_,
-        "feature_weights": model.feature_weights_,
-        "objective_history": model.objective_history_,
-        **settings,
-    }
+def _summary(model: Any, rows: Any, settings: dict[str, Any], files: dict[str, Any], seconds: float) -> dict[str, Any]:
+    import numpy as np
 
-
-def _numbers(report: Any) -> dict[str, float]:
-    """Return every count that the report offers, by its name there."""
-    public = {name: getattr(report, name) for name in dir(report) if not name.startswith("_")}
-    return {name: value for name, value in public.items() if isinstance(value, (int, float))}
-
-
-def _summary(model: Any, data: Any, settings: dict[str, Any], seconds: float) -> dict[str, Any]:
     packages = ("hmrf_fast", "numpy", "scipy", "numba", "scikit-learn")
+    report = model.constraint_report_
+    public = {name: getattr(report, name) for name in dir(report) if not name.startswith("_")}
     return {
-        "n_samples": data.shape[0],
-        "n_features": data.shape[1],
+        "n_samples": rows.n_rows,
+        "n_features": rows.matrix.shape[1],
+        "estimator": type(model).__name__,
         "settings": settings,
+        "files": {name: None if path is None else str(path) for name, path in files.items()},
         "objective": model.objective_,
+        "inertia": model.inertia_,
         "n_iter": model.n_iter_,
         "converged": model.converged_,
         "seconds": seconds,
-        "constraints": _numbers(model.constraint_report_),
+        "cluster_sizes": np.bincount(model.labels_, minlength=model.n_clusters).tolist(),
+        "constraints": {name: value for name, value in public.items() if isinstance(value, (int, float))},
         "versions": {"python": platform.python_version(), **{name: version(name) for name in packages}},
     }

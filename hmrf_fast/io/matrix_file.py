@@ -1,4 +1,4 @@
-"""Reading the data to cluster: a sparse or dense matrix in a ``.npz`` file."""
+"""A sparse or dense matrix in a ``.npz`` file."""
 
 from __future__ import annotations
 
@@ -10,15 +10,16 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from hmrf_fast.app.common import BadInput, one_line
+from hmrf_fast.datasets import sparse_from_arrays
+from hmrf_fast.errors import FileError
 
-__all__ = ["read_matrix"]
+__all__ = ["read_npz"]
 
 # What numpy, scipy and zipfile raise between them for files that are not what they seem.
 _UNREADABLE = (OSError, EOFError, ValueError, KeyError, TypeError, AttributeError, zipfile.BadZipFile, zlib.error)
 
 
-def read_matrix(path: Path, values: str | None, metric: str) -> Any:
+def read_npz(path: Path, values: str | None = None, metric: str = "cosine") -> tuple[Any, dict[str, np.ndarray]]:
     """Read a matrix from one of three layouts of ``.npz``.
 
     Parameters
@@ -33,30 +34,34 @@ def read_matrix(path: Path, values: str | None, metric: str) -> Any:
 
     Returns
     -------
-    scipy.sparse matrix or ndarray of shape (n_samples, n_features)
+    matrix : scipy.sparse matrix or ndarray of shape (n_samples, n_features)
+    others : dict of str to ndarray
+        Arrays ``ids``, ``labels`` and ``label_names``, where the file has such.
 
     Raises
     ------
-    BadInput
+    FileError
         If the file cannot be read as any of these.
     """
     try:
         # numpy leaves a file open that it opened by name and could not read.
         with path.open("rb") as file, np.load(file, allow_pickle=False) as archive:
             names = set(archive.files)
+            others = {name: archive[name] for name in ("ids", "labels", "label_names") if name in names}
             if "format" in names:
-                return _checked(sp.load_npz(file))
+                return _checked(sp.load_npz(file)), others
             if {"indices", "indptr", "shape"} <= names:
-                from hmrf_fast.datasets import sparse_from_arrays
-
-                return _checked(sparse_from_arrays(archive, _choose_values(path, names, values, metric)))
+                return _checked(sparse_from_arrays(archive, _choose_values(path, names, values, metric))), others
             if "X" in names:
-                return _checked(archive["X"])
+                return _checked(archive["X"]), others
     except FileNotFoundError:
-        raise BadInput(f"{path}: there is no such file") from None
+        raise FileError(f"{path}: there is no such file") from None
+    except FileError:
+        raise
     except _UNREADABLE as error:
-        raise BadInput(f"{path}: cannot be read as a matrix in .npz format ({one_line(error)})") from error
-    raise BadInput(
+        told = " ".join(str(error).split())
+        raise FileError(f"{path}: cannot be read as a matrix in .npz format ({told})") from error
+    raise FileError(
         f"{path}: holds {', '.join(sorted(names)) or 'nothing'}, but neither a matrix of scipy.sparse.save_npz "
         "nor arrays indices, indptr, shape nor an array X"
     )
@@ -77,7 +82,7 @@ def _choose_values(path: Path, names: set[str], values: str | None, metric: str)
         wanted = "counts" if metric == "i_divergence" else "tfidf"
         return wanted if wanted in there else there[0]
     if values not in there:
-        raise BadInput(
+        raise FileError(
             f"{path}: has no values named {values or 'counts, tfidf or data'} (it has {', '.join(sorted(names))})"
         )
     return values

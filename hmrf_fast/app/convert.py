@@ -1,0 +1,60 @@
+"""The command ``hmrf-fast convert``: rows from one format to another."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from hmrf_fast.app.common import (
+    Config,
+    Encoding,
+    Format,
+    IdColumn,
+    LabelColumn,
+    Quiet,
+    TextColumn,
+    exit_codes,
+    reading,
+)
+
+__all__ = ["HELP", "convert"]
+
+HELP = """Write rows in another format.
+
+\b
+    hmrf-fast convert cells.h5ad m
+    hmrf-fast convert m X.npz
+
+DATA is anything that fit reads; the ending of OUT says what is written: .npz, .mtx, .svm, .h5ad, or a folder if it has
+none. Only the folder keeps texts and vocabulary.
+
+In Python: io.write(io.read("cells.h5ad"), "m"), with io from hmrf_fast.
+"""
+
+
+def convert(
+    data: Annotated[str, typer.Argument(metavar="DATA", help="The rows, as for fit.")],
+    out: Annotated[Path, typer.Argument(metavar="OUT", help="File or folder to write.")],
+    values: Annotated[str | None, typer.Option(help="counts or tfidf, where there is a choice.")] = None,
+    text: TextColumn = None,
+    id: IdColumn = None,
+    label: LabelColumn = None,
+    file_format: Format = None,
+    encoding: Encoding = "utf-8",
+    force: Annotated[bool, typer.Option("--force", help="Replace what is there.")] = False,
+    quiet: Quiet = False,
+    config: Config = None,
+) -> None:
+    """Run the command."""
+    with exit_codes():
+        from hmrf_fast.errors import FileError
+        from hmrf_fast.io import read, write
+
+        rows = read(data, values=values, **reading(text, id, label, file_format, encoding))
+        if out.exists() and not force:
+            raise FileError(f"{out}: is there already; choose another name, or say --force to replace it")
+        write(rows, out)
+        if not quiet:
+            typer.echo(f"{rows.n_rows} rows, {rows.matrix.shape[1]} features; written to {out}")

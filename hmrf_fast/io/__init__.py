@@ -1,0 +1,40 @@
+"""Texts, matrices, constraints and results <-> files: what the command line does, as short calls.
+
+Attributes
+----------
+read, write : function
+    Rows to cluster, in any of the formats, as a `DataSet`.
+read_texts, vectorize : function
+    Texts with ids, and the matrix of their words.
+read_constraints, write_constraints : function
+    Pairs, labels or groups, by row numbers or ids.
+load_results : function
+    The folder of a fit, as `Results`.
+DataSet, Results, Texts, TextVectorizer : class
+"""
+
+from __future__ import annotations
+
+from hmrf_fast.io.constraints import read_constraints, write_constraints
+from hmrf_fast.io.dataset import DataSet
+from hmrf_fast.io.reading import dataset_of_texts, read
+from hmrf_fast.io.results import Results, load_results, write_labels
+from hmrf_fast.io.texts import Texts, read_texts
+from hmrf_fast.io.vectorizing import TextVectorizer, vectorize
+from hmrf_fast.io.writing import write
+
+__all__ = [
+    "DataSet",
+    "Results",
+    "TextVectorizer",
+    "Texts",
+    "dataset_of_texts",
+    "load_results",
+    "read",
+    "read_constraints",
+    "read_texts",
+    "vectorize",
+    "write",
+    "write_constraints",
+    "write_labels",
+]

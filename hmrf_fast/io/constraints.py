@@ -1,0 +1,194 @@
+"""Constraints in tables: pairs, labels or groups, by row numbers or by the rows' own ids."""
+
+from __future__ import annotations
+
+import csv
+import io
+import os
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from hmrf_fast.atomic import replace_file
+from hmrf_fast.constraints import Constraints
+from hmrf_fast.errors import FileError
+from hmrf_fast.io.tables import Table, read_table
+
+__all__ = ["read_constraints", "write_constraints"]
+
+_KINDS = {
+    **dict.fromkeys(("must", "ml", "must_link", "must-link", "same", "+1", "1"), True),
+    **dict.fromkeys(("cannot", "cl", "cannot_link", "cannot-link", "different", "-1"), False),
+}
+_GROUPS = ("label", "must_link_group", "cannot_link_group")
+_ROWS = ("id", "row")
+_HEADERS = ("i", "j", "type", "weight", *_ROWS, *_GROUPS)
+_HEADERLESS = (("i", "j", "type"), ("i", "j", "type", "weight"))
+_EXPECTED = "expected i,j,type[,weight] for pairs, or id (or row) with label, must_link_group or cannot_link_group"
+
+
+def read_constraints(
+    path: str | os.PathLike,
+    n_rows: int,
+    ids: Sequence[str] | None = None,
+    *,
+    weight: float | None = None,
+    encoding: str = "utf-8",
+) -> Constraints:
+    """Read constraints from CSV, JSON lines or Parquet.
+
+    Pairs have the columns ``i``, ``j``, ``type`` (must or cannot; also ml, cl, +1, -1, same, different) and, if
+    wanted, ``weight`` (1 where empty, ``inf`` makes a pair hard). A CSV file of pairs may lack its line of names; blank
+    lines and lines that begin with ``#`` are passed over. Other tables name a row by ``id`` (or ``row``) and give its
+    ``label`` (known class), ``must_link_group`` or ``cannot_link_group``; empty cells and rows that are not there are
+    unknown.
+
+    Parameters
+    ----------
+    path : path-like
+    n_rows : int
+        Number of rows of the data.
+    ids : sequence of n str, optional
+        The rows' own ids. If any cell of the file is one of them, all must be; else cells are row numbers from 0.
+    weight : float, optional
+        Of labels and groups; default 1.
+    encoding : str, default="utf-8"
+
+    Returns
+    -------
+    Constraints
+
+    Raises
+    ------
+    FileError
+        If the file cannot be read so; the message names the line.
+    """
+    table = read_table(path, encoding=encoding, headers=_HEADERS, headerless=_HEADERLESS)
+    if table.n_rows == 0:
+        return Constraints()
+    if {"i", "j", "type"} <= set(table.columns):
+        return _pairs(table, n_rows, ids)
+    column = next((name for name in _ROWS if name in table.columns), None)
+    if column is None or not set(_GROUPS) & set(table.columns):
+        raise FileError(f"{table.path}: has the columns {', '.join(table.columns)}; {_EXPECTED}")
+    rows = _rows(table, (column,), n_rows, ids)[:, 0]
+    _refuse_repeated(table, rows)
+    weights = 1.0 if weight is None else weight
+    return Constraints(
+        partial_labels=_spread(table, "label", rows, n_rows),
+        must_link_groups=_spread(table, "must_link_group", rows, n_rows),
+        cannot_link_groups=_spread(table, "cannot_link_group", rows, n_rows),
+        must_link_weight=weights,
+        cannot_link_weight=weights,
+    )
+
+
+def write_constraints(path: str | os.PathLike, constraints: Constraints, ids: Sequence[str] | None = None) -> None:
+    """Write pairs as the CSV that `read_constraints` reads; groups and labels are not part of it.
+
+    Parameters
+    ----------
+    path : path-like
+    constraints : Constraints
+    ids : sequence of n str, optional
+        Written in place of row numbers.
+
+    Raises
+    ------
+    FileError
+        If the file cannot be written.
+    """
+    stream = io.StringIO(newline="")
+    writer = csv.writer(stream, lineterminator="\n")
+    writer.writerow(_HEADERLESS[1])
+    for kind in ("must", "cannot"):
+        pairs, weights = getattr(constraints, f"{kind}_link"), getattr(constraints, f"{kind}_link_weight")
+        for (i, j), weight in zip(pairs.tolist(), weights.tolist(), strict=True):
+            writer.writerow((*((i, j) if ids is None else (ids[i], ids[j])), kind, f"{weight:.17g}"))
+    try:
+        replace_file(path, lambda file: file.write(stream.getvalue().encode("utf-8", errors="replace")))
+    except OSError as error:
+        raise FileError(f"{path}: cannot be written ({error.strerror or error})") from error
+
+
+def _pairs(table: Table, n_rows: int, ids: Sequence[str] | None) -> Constraints:
+    rows = _rows(table, ("i", "j"), n_rows, ids)
+    same = np.flatnonzero(rows[:, 0] == rows[:, 1])
+    if same.size:
+        raise FileError(f"{table.place(same[0])}: row {rows[same[0], 0]} is paired with itself")
+    must = np.array([_kind(table, row) for row in range(table.n_rows)])
+    if "weight" not in table.columns:
+        return Constraints(rows[must], rows[~must])
+    weights = np.array([_weight(table, row) for row in range(table.n_rows)])
+    return Constraints(rows[must], rows[~must], must_link_weight=weights[must], cannot_link_weight=weights[~must])
+
+
+def _rows(table: Table, columns: tuple[str, ...], n_rows: int, ids: Sequence[str] | None) -> np.ndarray:
+    """(m, columns) row numbers."""
+    lookup = {} if ids is None else {name: row for row, name in enumerate(ids)}
+    by_id = any(str(value) in lookup for name in columns for value in table.columns[name])
+    found = np.empty((table.n_rows, len(columns)), dtype=np.int64)
+    for row in range(table.n_rows):
+        for k, name in enumerate(columns):
+            value = table.columns[name][row]
+            found[row, k] = _by_id(table, row, value, lookup) if by_id else _by_number(table, row, value, n_rows, ids)
+    return found
+
+
+def _by_id(table: Table, row: int, value: Any, lookup: dict[str, int]) -> int:
+    try:
+        return lookup[str(value)]
+    except KeyError:
+        raise FileError(f"{table.place(row)}: the data have no row with the id {value!r}") from None
+
+
+def _by_number(table: Table, row: int, value: Any, n_rows: int, ids: Sequence[str] | None) -> int:
+    try:
+        number = int(str(value))
+    except ValueError:
+        known = "" if not ids else f", nor is it an id of the data, which are like {ids[0]!r}"
+        raise FileError(f"{table.place(row)}: row number {value!r} is not an integer{known}") from None
+    if not 0 <= number < n_rows:
+        raise FileError(f"{table.place(row)}: row {number} is out of range, the data have rows 0 to {n_rows - 1}")
+    return number
+
+
+def _kind(table: Table, row: int) -> bool:
+    value = table.columns["type"][row]
+    try:
+        return _KINDS[str(value).strip().lower()]
+    except KeyError:
+        raise FileError(f"{table.place(row)}: type {value!r} is none of must, cannot, ml, cl, +1, -1") from None
+
+
+def _weight(table: Table, row: int) -> float:
+    value = table.columns["weight"][row]
+    try:
+        weight = 1.0 if value is None else float(value)
+    except (TypeError, ValueError):
+        weight = -1.0
+    if not weight >= 0:  # also refuses NaN
+        raise FileError(
+            f"{table.place(row)}: weight {value!r} is not a number of at least 0 (inf makes the constraint hard)"
+        )
+    return weight
+
+
+def _refuse_repeated(table: Table, rows: np.ndarray) -> None:
+    order = np.argsort(rows, kind="stable")
+    again = np.flatnonzero(rows[order][1:] == rows[order][:-1])
+    if again.size:
+        first, second = order[again[0]], order[again[0] + 1]
+        raise FileError(f"{table.place(second)}: row {rows[second]} was named before ({table.place(first)})")
+
+
+def _spread(table: Table, name: str, rows: np.ndarray, n_rows: int) -> Any:
+    """One entry per row of the data, None where the table says nothing."""
+    if name not in table.columns:
+        return None
+    spread: list[str | None] = [None] * n_rows
+    for row, value in zip(rows.tolist(), table.columns[name], strict=True):
+        unknown = value is None or value != value or str(value).strip() in ("", "-1")
+        spread[row] = None if unknown else str(value)
+    return spread

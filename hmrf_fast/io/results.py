@@ -1,0 +1,180 @@
+"""What a fit found, as a folder: labels for other programs, and all that later commands need.
+
+A folder of results holds
+
+- ``labels.csv``: the cluster of every row, under its id, or its number if it has none;
+- ``model.npz``: the model, for :func:`hmrf_fast.load`;
+- ``summary.json``: settings, sizes, J, what became of the constraints, versions, seconds;
+- ``data/``: the rows themselves, a folder of `DataSet.save` (a second name of the same files where the disk allows it):
+  matrix, ids, texts, classes for comparison, vocabulary and vectorizer. With it the folder needs nothing else to
+  predict or to report.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import math
+import os
+import tempfile
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from hmrf_fast.atomic import replace_file
+from hmrf_fast.errors import FileError
+from hmrf_fast.io.dataset import DataSet, load_folder
+from hmrf_fast.io.sources import kind_of, missing, read_bytes
+from hmrf_fast.loading import load
+
+__all__ = ["Results", "load_results", "open_folder", "write_labels"]
+
+LABELS, MODEL, SUMMARY, DATA = "labels.csv", "model.npz", "summary.json", "data"
+
+
+@dataclass(eq=False)
+class Results:
+    """A fitted model with its rows.
+
+    Attributes
+    ----------
+    model : estimator
+        Constraints are ``model.constraints_``, what became of them ``model.constraint_report_``.
+    data : DataSet
+        The rows of the fit.
+    summary : dict
+        Of JSON values.
+    """
+
+    model: Any
+    data: DataSet
+    summary: dict[str, Any]
+
+    def save(self, folder: str | os.PathLike) -> None:
+        """Write the folder. The summary comes last: a folder that has one is complete.
+
+        Raises
+        ------
+        FileError
+            If it cannot be written.
+        """
+        folder = Path(folder)
+        text = json.dumps(_plain(self.summary), indent=2, allow_nan=False) + "\n"
+        self.data.save(folder / DATA)
+        self.model.save(folder / MODEL)
+        write_labels(folder / LABELS, self.model.labels_, self.data.ids)
+        try:
+            replace_file(folder / SUMMARY, lambda file: file.write(text.encode("ascii")))
+        except OSError as error:
+            raise FileError(f"{folder}: cannot be written to ({error.strerror or error})") from error
+
+
+def load_results(folder: str | os.PathLike) -> Results:
+    """Read a folder that `Results.save` wrote.
+
+    Raises
+    ------
+    FileError
+        If it is none, or something in it is missing or damaged.
+    """
+    folder = Path(folder)
+    if not (folder / SUMMARY).is_file():
+        raise FileError(f"{folder}: is no folder of results (it has no {SUMMARY}); hmrf-fast fit makes one")
+    try:
+        summary = json.loads(read_bytes(folder / SUMMARY))
+    except ValueError as error:
+        raise FileError(f"{folder / SUMMARY}: is damaged ({error}); fit again") from error
+    model, data = load(folder / MODEL), load_folder(folder / DATA)
+    if model.labels_.size != data.n_rows:
+        raise FileError(f"{folder}: the model has {model.labels_.size} rows, the data {data.n_rows}; fit again")
+    return Results(model, data, summary)
+
+
+def open_folder(folder: str | os.PathLike, force: bool = False) -> None:
+    """Make sure that results can be put into a folder; called before the work, so that none is lost.
+
+    Raises
+    ------
+    FileError
+        If the folder cannot be made or written to, or holds files and ``force`` is not set.
+    """
+    folder = Path(folder)
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        if any(folder.iterdir()) and not force:
+            raise FileError(
+                f"{folder}: is not empty; choose another folder, or say --force to replace the results in it"
+            )
+        with tempfile.TemporaryFile(dir=folder):
+            pass
+    except OSError as error:
+        raise FileError(f"{folder}: cannot be written to ({error.strerror or error})") from error
+
+
+def write_labels(
+    path: str | os.PathLike,
+    labels: np.ndarray,
+    ids: Sequence[str] | None = None,
+    distance: np.ndarray | None = None,
+) -> None:
+    """Write the cluster of every row as CSV, or as Parquet if the name ends so.
+
+    Parameters
+    ----------
+    path : path-like
+    labels : ndarray of shape (n,), int
+    ids : sequence of n str, optional
+        The column ``id``; without them there is a column ``row``, counted from 0.
+    distance : ndarray of shape (n,), optional
+        A further column.
+
+    Raises
+    ------
+    FileError
+        If it cannot be written.
+    """
+    columns: dict[str, Any] = {"row": range(len(labels))} if ids is None else {"id": ids}
+    columns["label"] = labels.tolist()
+    if distance is not None:
+        columns["distance"] = distance.tolist()
+    content = _parquet(path, columns) if kind_of(path) in ("parquet", "pq") else _csv(columns)
+    try:
+        replace_file(path, lambda file: file.write(content))
+    except OSError as error:
+        raise FileError(f"{path}: cannot be written ({error.strerror or error})") from error
+
+
+def _csv(columns: Mapping[str, Any]) -> bytes:
+    stream = io.StringIO(newline="")
+    writer = csv.writer(stream, lineterminator="\n")
+    writer.writerow(columns)
+    writer.writerows(zip(*columns.values(), strict=True))
+    return stream.getvalue().encode("utf-8", errors="replace")
+
+
+def _parquet(path: str | os.PathLike, columns: Mapping[str, Any]) -> bytes:
+    try:
+        import pyarrow
+        import pyarrow.parquet
+    except ModuleNotFoundError:
+        raise missing("pyarrow", "parquet", path) from None
+    sink = pyarrow.BufferOutputStream()
+    pyarrow.parquet.write_table(pyarrow.table({name: list(values) for name, values in columns.items()}), sink)
+    return sink.getvalue().to_pybytes()
+
+
+def _plain(value: Any) -> Any:
+    """Plain Python values for JSON, which knows neither arrays nor infinities."""
+    if isinstance(value, Mapping):
+        return {str(key): _plain(inner) for key, inner in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_plain(inner) for inner in value]
+    if isinstance(value, np.generic):
+        value = value.item()
+    if isinstance(value, float) and not math.isfinite(value):
+        return None
+    return value

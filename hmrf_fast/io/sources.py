@@ -1,0 +1,65 @@
+"""Bytes from wherever they are: a file, standard input, gzip or not, as text that is known to be text."""
+
+from __future__ import annotations
+
+import gzip
+import os
+import sys
+import zlib
+from pathlib import Path
+
+from hmrf_fast.errors import FileError
+
+__all__ = ["STDIN", "kind_of", "missing", "read_bytes", "read_text"]
+
+STDIN = "-"
+_GZIP = b"\x1f\x8b"
+
+
+def read_bytes(path: str | os.PathLike) -> bytes:
+    """The content of a file, or of standard input for "-"; unpacked if it is gzip, whatever its name."""
+    try:
+        content = sys.stdin.buffer.read() if str(path) == STDIN else Path(path).read_bytes()
+    except FileNotFoundError:
+        raise FileError(f"{path}: there is no such file") from None
+    except OSError as error:
+        raise FileError(f"{path}: {error.strerror or error}") from error
+    if not content.startswith(_GZIP):
+        return content
+    try:
+        return gzip.decompress(content)
+    except (OSError, EOFError, zlib.error) as error:
+        raise FileError(f"{path}: its gzip content is damaged or cut short ({error}); copy it again") from error
+
+
+def read_text(path: str | os.PathLike, encoding: str = "utf-8") -> str:
+    """The text of a file, without a byte order mark.
+
+    Raises
+    ------
+    FileError
+        If it cannot be read or is not in that encoding; the message names the line.
+    """
+    content = read_bytes(path)
+    try:
+        return content.decode("utf-8-sig" if encoding.lower().replace("_", "-") in ("utf-8", "utf8") else encoding)
+    except LookupError:
+        raise FileError(f"encoding {encoding!r} is unknown; utf-8, latin-1 and cp1252 are usual") from None
+    except UnicodeError as error:
+        start = getattr(error, "start", 0)
+        line = content.count(b"\n", 0, start) + 1
+        raise FileError(
+            f"{path}, line {line}: byte 0x{content[start]:02x} is not {encoding}; convert the file, or name its "
+            "encoding (--encoding, often latin-1 or cp1252)"
+        ) from None
+
+
+def kind_of(path: str | os.PathLike) -> str:
+    """The ending of a name in small letters, without ".gz": "jsonl", "csv", ...; "" without one."""
+    name = Path(path).name.lower().removesuffix(".gz")
+    return Path(name).suffix.removeprefix(".")
+
+
+def missing(package: str, extra: str, path: str | os.PathLike) -> FileError:
+    """What to say where an optional package is not installed."""
+    return FileError(f'{path}: needs {package}: pip install "hmrf_fast[{extra}]"')

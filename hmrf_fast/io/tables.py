@@ -1,0 +1,162 @@
+"""Tables with named columns: CSV, JSON lines and Parquet, each cell with the place where it stands."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import os
+import sys
+from collections.abc import Collection, Sequence
+from typing import NamedTuple
+
+from hmrf_fast.errors import FileError
+from hmrf_fast.io.sources import kind_of, missing, read_bytes, read_text
+
+__all__ = ["FORMATS", "Table", "read_table"]
+
+FORMATS = {
+    "jsonl": "jsonl", "ndjson": "jsonl", "json": "jsonl", "csv": "csv", "tsv": "tsv", "parquet": "parquet",
+    "pq": "parquet", "txt": "lines", "text": "lines",
+}  # fmt: skip
+
+
+class Table(NamedTuple):
+    """Rows of a file."""
+
+    path: str
+    columns: dict[str, list]  # None where a cell is empty
+    lines: list[int] | None  # of the file, for each row; None if the format has none
+    n_rows: int
+
+    def place(self, row: int) -> str:
+        """Where a row stands, for messages."""
+        return f"{self.path}, row {row}" if self.lines is None else f"{self.path}, line {self.lines[row]}"
+
+
+def read_table(
+    path: str | os.PathLike,
+    *,
+    file_format: str | None = None,
+    encoding: str = "utf-8",
+    headers: Collection[str] = (),
+    headerless: Sequence[Sequence[str]] = (),
+) -> Table:
+    """Read a table.
+
+    Parameters
+    ----------
+    path : path-like
+        "-" is standard input.
+    file_format : {"jsonl", "csv", "tsv", "parquet", "lines"}, optional
+        By default what the name says, and for names that say nothing what the content looks like. "lines" is one
+        column "text" with one row per line.
+    encoding : str, default="utf-8"
+    headers, headerless : optional
+        CSV may lack its line of names: then it has as many columns as one of ``headerless``, and takes those names.
+        A first line with one of ``headers`` is a line of names.
+
+    Returns
+    -------
+    Table
+
+    Raises
+    ------
+    FileError
+        If it cannot be read so; the message names the line.
+    """
+    form = file_format or FORMATS.get(kind_of(path))
+    if form == "parquet":
+        return _parquet(path)
+    text = read_text(path, encoding)
+    if form is None:
+        form = "jsonl" if text.lstrip()[:1] == "{" else "csv" if headerless else "lines"
+    if form == "jsonl":
+        return _json_lines(path, text)
+    if form == "lines":
+        numbered = [(n, line.rstrip("\r")) for n, line in enumerate(text.split("\n"), start=1) if line.strip()]
+        return Table(str(path), {"text": [line for _, line in numbered]}, [n for n, _ in numbered], len(numbered))
+    return _csv(path, text, "\t" if form == "tsv" else ",", headers, headerless)
+
+
+def _json_lines(path: str | os.PathLike, text: str) -> Table:
+    columns: dict[str, list] = {}
+    lines: list[int] = []
+    # Not splitlines: texts may hold other characters that end lines, which JSON does not escape.
+    for number, line in enumerate(text.split("\n"), start=1):
+        if not line.strip():
+            continue
+        try:
+            record = json.loads(line)
+        except (ValueError, RecursionError) as error:
+            raise FileError(f"{path}, line {number}: {line.strip()[:60]!r} is not JSON ({error})") from None
+        if not isinstance(record, dict):
+            raise FileError(f"{path}, line {number}: {line.strip()[:60]!r} is no JSON object; one per line is expected")
+        for name, value in record.items():
+            columns.setdefault(name, [None] * len(lines)).append(value)
+        lines.append(number)
+        for values in columns.values():
+            if len(values) < len(lines):
+                values.append(None)
+    return Table(str(path), columns, lines, len(lines))
+
+
+def _csv(
+    path: str | os.PathLike,
+    text: str,
+    delimiter: str,
+    headers: Collection[str],
+    headerless: Sequence[Sequence[str]],
+) -> Table:
+    names: list[str] | None = None
+    rows, lines = [], []
+    limit = csv.field_size_limit(min(sys.maxsize, 2**31 - 1))  # texts are longer than the usual cell
+    try:
+        reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, strict=True)
+        for cells in reader:
+            stripped = [cell.strip() for cell in cells]
+            if not any(stripped) or (headerless and stripped[0].startswith("#")):
+                continue
+            place = f"{path}, line {reader.line_num}"
+            if names is None:
+                lowered = [cell.lower() for cell in stripped]
+                first = not headerless or bool(set(headers) & set(lowered))
+                names = _names(stripped if not headerless else lowered, first, headerless, place)
+                if first:
+                    continue
+            if len(cells) != len(names):
+                raise FileError(f"{place}: {len(cells)} columns, expected {len(names)} ({','.join(names)})")
+            rows.append(stripped if headerless else cells)
+            lines.append(reader.line_num)
+    except csv.Error as error:
+        raise FileError(f"{path}: is not a CSV text file ({error})") from error
+    finally:
+        csv.field_size_limit(limit)
+    columns = {name: [row[k] or None for row in rows] for k, name in enumerate(names or [])}
+    return Table(str(path), columns, lines, len(rows))
+
+
+def _names(cells: list[str], first: bool, headerless: Sequence[Sequence[str]], place: str) -> list[str]:
+    if first:
+        if len(set(cells)) < len(cells):
+            raise FileError(f"{place}: two columns have the same name ({','.join(cells)})")
+        return cells
+    for names in headerless:
+        if len(names) == len(cells):
+            return list(names)
+    expected = " or ".join(",".join(names) for names in headerless)
+    raise FileError(f"{place}: {len(cells)} columns, expected {expected}")
+
+
+def _parquet(path: str | os.PathLike) -> Table:
+    try:
+        import pyarrow
+        import pyarrow.parquet
+    except ModuleNotFoundError:
+        raise missing("pyarrow", "parquet", path) from None
+    content = read_bytes(path)
+    try:
+        table = pyarrow.parquet.read_table(pyarrow.BufferReader(content))
+    except (pyarrow.ArrowException, OSError) as error:
+        raise FileError(f"{path}: cannot be read as Parquet ({' '.join(str(error).split())})") from error
+    return Table(str(path), table.to_pydict(), None, table.num_rows)
