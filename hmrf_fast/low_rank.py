@@ -122,7 +122,7 @@ def low_rank_starts(
     ranks = usable_ranks(problem)
     right, keys = singular_vectors(problem, max(ranks), rng), content_keys(problem)
     metric = "sqeuclidean" if problem.metric.name == "sqeuclidean" else "cosine"
-    annealer = Annealer(problem, unit_rows(problem)) if metric == "cosine" and affordable(problem) else None
+    annealer = Annealer(problem, unit_rows(problem)) if problem.metric.directional and affordable(problem) else None
     for rank in ranks:
         labels = _best_of_rank(problem, right[:, :rank], metric, seeds, options, n_init, rng, keys)
         yield lift(problem, labels if annealer is None else annealer.anneal(labels))

@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 import hmrf_fast
-from hmrf_fast.app import ask, constraints, convert, demo, evaluate, fit, predict, vectorize, warmup
+from hmrf_fast.app import ask, constraints, convert, demo, evaluate, fit, predict, report, vectorize, warmup
 
 __all__ = ["app"]
 
@@ -21,6 +21,7 @@ Try it on the bundled newsgroup messages:
 From texts to clusters:
     hmrf-fast vectorize texts.jsonl --out m
     hmrf-fast fit m --n-clusters 20 --constraints pairs.csv --out res
+    hmrf-fast report res
     hmrf-fast predict res new.jsonl --out labels.csv
 
 \b
@@ -56,6 +57,7 @@ app.command("vectorize", help=vectorize.HELP)(vectorize.vectorize)
 app.command("fit", help=fit.HELP)(fit.fit)
 app.command("predict", help=predict.HELP)(predict.predict)
 app.command("evaluate", help=evaluate.HELP)(evaluate.evaluate)
+app.command("report", help=report.HELP)(report.report)
 app.add_typer(_constraints, name="constraints")
 app.command("ask", help=ask.HELP)(ask.ask)
 app.command("convert", help=convert.HELP)(convert.convert)
