@@ -61,7 +61,7 @@ class HMRFKMeans(ConstrainedClusterer):
     default="auto"
         The start. Neighbourhoods of must-linked rows seed the first clusters in all named ones (more of them than
         clusters: weighted farthest-first). The rest comes from: the best of ``n_init`` constrained runs in each of
-        several truncated SVDs, annealed (unless the metric is "sqeuclidean") and polished in the full space
+        several truncated SVDs, annealed (under "cosine" and "pearson") and polished in the full space
         ("low_rank"); the rows farthest from the seeds ("neighborhoods"); rows drawn by distance ("k-means++") or by
         sample weight alone ("random"); the global centroid with each coordinate multiplied by 1 + 0.7 (U - 0.5)
         ("printed", the authors' program). "auto" is "low_rank" where X has more than ten distinct rows and features,

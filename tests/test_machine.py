@@ -120,7 +120,7 @@ print(json.dumps(found))
 
 
 def test_fits_never_copy_all_of_the_data():
-    """float32 rows are never all made float64, whatever the start of a large fit: peaks stay within the estimate."""
+    """float32 rows are never all made float64, whatever the start: peaks keep to promise and estimate."""
     small = PEAK.replace("20_000, 4_000", "400, 4_000").replace("print(", "len(")  # compiling takes memory, too
     done = subprocess.run([sys.executable, "-P", "-c", small + PEAK], capture_output=True, text=True, check=True)
     found = json.loads(done.stdout)
