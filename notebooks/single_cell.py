@@ -55,8 +55,8 @@ assert score(free) > score(euclidean)
 # %% [markdown]
 # ## What a few known pairs change
 #
-# The groups that fit the counts best are not the lines: cells differ in other ways as well. A hundred pairs of cells that
-# are known to be of one line, or not, say which structure is meant.
+# The groups that fit the counts best are not the lines: cells differ in other ways as well. A hundred pairs of cells
+# that are known to be of one line, or not, say which structure is meant.
 
 # %%
 drawn = draw_pairs(cells.target, training, n_pairs=100, random_state=0)
