@@ -66,7 +66,9 @@ def _refuse_malformed(matrix: sp.csr_matrix) -> None:
 def _is_plain(X, kinds) -> bool:
     """Whether there is nothing to convert: such input need not go through scikit-learn's checks of arrays, which take
     longer than a small fit."""
-    return type(X) in (np.ndarray, sp.csr_matrix, sp.csr_array) and X.ndim == 2 and X.dtype in kinds and 0 not in X.shape
+    return (
+        type(X) in (np.ndarray, sp.csr_matrix, sp.csr_array) and X.ndim == 2 and X.dtype in kinds and 0 not in X.shape
+    )
 
 
 def _compressed(dense: np.ndarray) -> sp.csr_matrix:
