@@ -18,6 +18,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
+import hmrf_fast
 from hmrf_fast import datasets
 
 # -P: the working directory, maybe a checkout without hmrf_fast.kernels, must not come before the installed package.
@@ -66,10 +67,8 @@ def arguments(matrix: Path, *more: object) -> tuple:
 
 
 def test_help_and_version():
-    import hmrf_fast
-
     assert run("--version").stdout == f"hmrf_fast {hmrf_fast.__version__}\n"
-    assert "hmrf-fast fit X.npz --constraints pairs.csv --n-clusters 20 --out result/" in run("--help").stdout
+    assert "hmrf-fast fit m --n-clusters 20 --constraints pairs.csv --out res" in run("--help").stdout
     assert "3,250,cannot,inf" in run("fit", "--help").stdout
     assert "hmrf-fast demo --runs 20" in run("demo", "--help").stdout
     assert "No such command 'cluster'" in run("cluster", code=2).stderr
@@ -131,15 +130,15 @@ def test_fit_writes_all(news, pairs):
     told = run(*arguments(news, "--constraints", pairs)).stdout
     assert "300 rows in 3 clusters" in told and "must-links:     2 given" in told
     out = news.parent / "result"
-    assert sorted(path.name for path in out.iterdir()) == ["labels.csv", "model.npz", "summary.json"]
+    assert sorted(path.name for path in out.iterdir()) == ["data", "labels.csv", "model.npz", "summary.json"]
     assert out.joinpath("labels.csv").read_text().startswith("row,label\n0,")
     rows, labels = np.loadtxt(out / "labels.csv", delimiter=",", skiprows=1, dtype=int, unpack=True)
     np.testing.assert_array_equal(rows, np.arange(300))
     assert set(labels) <= {0, 1, 2}
-    with np.load(out / "model.npz", allow_pickle=False) as model:
-        assert model["cluster_centers"].shape == (3, 3293)
-        assert model["feature_weights"].shape == (3293,)
-        assert str(model["metric"]) == "cosine"
+    model = hmrf_fast.load(out / "model.npz")
+    np.testing.assert_array_equal(model.labels_, labels)
+    assert model.cluster_centers_.shape == (3, 3293) and model.metric == "cosine"
+    assert model.constraints_.must_link.tolist() == [[0, 1], [100, 101]]
     summary = json.loads(out.joinpath("summary.json").read_text())
     assert summary["n_samples"] == 300 and summary["settings"]["n_clusters"] == 3
     assert summary["constraints"]["n_must_link"] == 2 and summary["constraints"]["n_cannot_link"] == 2
@@ -187,7 +186,13 @@ def test_results_are_not_overwritten_unasked(news, pairs):
     assert "result: is not empty" in refused(*arguments(news))
     assert [path.name for path in out.iterdir()] == ["notes.txt"]
     run(*arguments(news, "--force"))
-    assert sorted(path.name for path in out.iterdir()) == ["labels.csv", "model.npz", "notes.txt", "summary.json"]
+    assert sorted(path.name for path in out.iterdir()) == [
+        "data",
+        "labels.csv",
+        "model.npz",
+        "notes.txt",
+        "summary.json",
+    ]
 
 
 @pytest.mark.parametrize(
@@ -199,7 +204,7 @@ def test_results_are_not_overwritten_unasked(news, pairs):
         ),
         ("0,1,must\n-1,5,cl\n", r"line 2: row -1 is out of range"),
         ("0,1,must\n2,x,cl\n", r"line 2: row number 'x' is not an integer"),
-        ("a,b,type\n0,1,must\n", r"line 1: row number 'a' is not an integer"),
+        ("a,b,type\n0,1,must\n", r"has the columns a, b, type; expected i,j,type"),
         ("0,1\n", r"line 1: 2 columns, expected i,j,type or i,j,type,weight"),
         ("i,j,type,weight\n0,1,must\n", r"line 2: 3 columns, expected 4"),
         ("0,1,perhaps\n", r"line 1: type 'perhaps' is none of must, cannot, ml, cl, \+1, -1"),
@@ -229,7 +234,7 @@ def write_out_of_bounds(path):
 
 BAD_MATRICES = {
     "missing": (lambda path: None, "there is no such file"),
-    "folder": (lambda path: path.mkdir(), "cannot be read as a matrix"),
+    "folder": (lambda path: path.mkdir(), "holds no files"),
     "empty": (lambda path: path.write_bytes(b""), "cannot be read as a matrix"),
     "text": (lambda path: path.write_text("1,2,3\n"), "cannot be read as a matrix"),
     "truncated": (lambda path: path.write_bytes(b"PK\x03\x04 and then nothing"), "cannot be read as a matrix"),

@@ -29,7 +29,6 @@ from hmrf_fast.atomic import replace_file
 from hmrf_fast.errors import FileError
 from hmrf_fast.io.dataset import DataSet, load_folder
 from hmrf_fast.io.sources import kind_of, missing, read_bytes
-from hmrf_fast.loading import load
 
 __all__ = ["Results", "load_results", "open_folder", "write_labels"]
 
@@ -81,6 +80,8 @@ def load_results(folder: str | os.PathLike) -> Results:
     FileError
         If it is none, or something in it is missing or damaged.
     """
+    from hmrf_fast.loading import load  # and with it the engine, which only this function needs
+
     folder = Path(folder)
     if not (folder / SUMMARY).is_file():
         raise FileError(f"{folder}: is no folder of results (it has no {SUMMARY}); hmrf-fast fit makes one")
