@@ -17,9 +17,9 @@ HELP = """Show what a fit found, as one HTML page.
     hmrf-fast report res
     hmrf-fast report res --out page.html
 
-RES is the folder of a fit; the page is RES/report.html unless --out says otherwise. It needs no network: sizes, terms and
-typical rows of the clusters, constraints that are violated, the objective step by step, a map, and agreement with the
-classes that came with the data.
+RES is the folder of a fit; the page is RES/report.html unless --out says otherwise. It needs no network: sizes, terms
+and typical rows of the clusters, constraints that are violated, the objective step by step, a map, and agreement with
+the classes that came with the data.
 
 In Python: model.report(X, feature_names, texts, ids, labels, path).
 """
