@@ -35,7 +35,8 @@ def use_config(context: typer.Context, path: Path | None) -> Path | None:
     for name in tables:
         if _key(name) not in known:
             raise typer.BadParameter(
-                f"{path}: [{'.'.join(names)}] has no option {name!r}; there are {', '.join(sorted(set(known) - {'config'}))}"
+                f"{path}: [{'.'.join(names)}] has no option {name!r}; there are "
+                f"{', '.join(sorted(set(known) - {'config'}))}"
             )
     context.default_map = {known[_key(name)]: value for name, value in tables.items()}
     return path
