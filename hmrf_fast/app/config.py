@@ -29,7 +29,7 @@ def use_config(context: typer.Context, path: Path | None) -> Path | None:
     names = _names_of(context)
     for name in names:
         tables = tables.get(name, {}) if isinstance(tables, dict) else {}
-    if not tables:
+    if not tables or not isinstance(tables, dict):
         raise typer.BadParameter(f"{path}: has no table [{'.'.join(names)}] with the options of this command")
     known = {_key(name): parameter.name for parameter in context.command.params for name in _spellings(parameter)}
     for name in tables:
