@@ -29,13 +29,14 @@ def use_config(context: typer.Context, path: Path | None) -> Path | None:
     names = _names_of(context)
     for name in names:
         tables = tables.get(name, {}) if isinstance(tables, dict) else {}
-    if not tables:
+    if not tables or not isinstance(tables, dict):
         raise typer.BadParameter(f"{path}: has no table [{'.'.join(names)}] with the options of this command")
     known = {_key(name): parameter.name for parameter in context.command.params for name in _spellings(parameter)}
     for name in tables:
         if _key(name) not in known:
             raise typer.BadParameter(
-                f"{path}: [{'.'.join(names)}] has no option {name!r}; there are {', '.join(sorted(known))}"
+                f"{path}: [{'.'.join(names)}] has no option {name!r}; there are "
+                f"{', '.join(sorted(set(known) - {'config'}))}"
             )
     context.default_map = {known[_key(name)]: value for name, value in tables.items()}
     return path
@@ -52,8 +53,8 @@ def _names_of(context: typer.Context) -> list[str]:
 
 
 def _spellings(parameter: Any) -> list[str]:
-    options = [*parameter.opts, *parameter.secondary_opts]
-    return [name for name in options if name.startswith("--")] or [parameter.name]
+    # Not those that switch off: infer = false says it, and no-infer = true would be read as infer = true.
+    return [name for name in parameter.opts if name.startswith("--")] + [parameter.name]
 
 
 def _key(name: str) -> str:
