@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import warnings
 from collections.abc import Callable
+from itertools import islice
 from typing import Any
 
 import numpy as np
@@ -12,15 +13,19 @@ from scipy.optimize import linear_sum_assignment
 
 from hmrf_fast import inputs
 from hmrf_fast.assembly import Task, assemble, warn_of
+from hmrf_fast.checkpoint import Journey, start_journey
 from hmrf_fast.constraint_report import build_report
+from hmrf_fast.draws import generator
 from hmrf_fast.editing import Editable, Training
-from hmrf_fast.em import EMResult, Options, Start, keep_best, run
+from hmrf_fast.em import Options, Start, run
 from hmrf_fast.errors import ConvergenceWarning, EmptyClusterWarning, InputError
+from hmrf_fast.fingerprint import fingerprint
 from hmrf_fast.full_matrices import Frame, learn_frame, refuse_long
 from hmrf_fast.groups import Grouping
 from hmrf_fast.kernels.mahalanobis import MAHALANOBIS
 from hmrf_fast.low_rank import lift
 from hmrf_fast.memory import refuse_too_large
+from hmrf_fast.outcomes import EMResult, Progress
 from hmrf_fast.persistence import save_model
 from hmrf_fast.prediction import CentroidModel
 from hmrf_fast.reporting.estimator import Reported
@@ -72,25 +77,33 @@ class Clusterer(Reported, Editable, CentroidModel):
         known = given_knowledge(settings, self.n_clusters, must_link, cannot_link, partial_labels, constraints)
         warm = self._previous(settings, matrix)
         merged_into = self.merged_into_ if warm else np.arange(self.n_clusters, dtype=np.int32)
-        seed, frame = inputs.draw_seed(self.random_state), None
+        journey = start_journey(
+            self.checkpoint, self.checkpoint_every, inputs.draw_seed(self.random_state), self.random_state is None,
+            lambda: fingerprint(settings, self.n_clusters, matrix, known, sample_weight, warm and (warm, merged_into)),
+        )  # fmt: skip
+        frame = None
         if settings.metric == MAHALANOBIS.name:
-            task, chosen, frame = self._lifted(settings, matrix, known, sample_weight, merged_into, seed)
+            task, chosen, frame = self._lifted(settings, matrix, known, sample_weight, merged_into, journey)
         else:
             task = self._assemble(settings, matrix, known, sample_weight, self.n_clusters, merged_into)
             refuse_too_large(task.problem, settings.init, settings.options.learn_weights)
-            chosen = iter([warm]) if warm else starts(task.problem, task.seeds, settings, seed, matrix)
+            draws = journey.place.draws
+            chosen = iter([warm][draws.drawn :]) if warm else starts(
+                task.problem, task.seeds, settings, journey.rng, matrix, draws
+            )  # fmt: skip
         warn_of(task)
         options = finish_options(settings, task.problem)
-        best: list[EMResult] = []
         logger.log(self._level(), "%d rows, %d under constraints", task.problem.n_rows, task.problem.graph.rows.size)
-        for number, start in enumerate(chosen):
-            told = options._replace(callback=self._progress(number, settings.scale))
-            result = run(task.problem, start, told, seed + number)
+
+        def one(number: int, start: Start | Progress) -> EMResult:
+            told = options._replace(callback=self._progress(number, settings.scale), watch=journey.watch)
+            result = run(task.problem, start, told, journey.place.seed + number)
             logger.log(
                 self._level(), "start %d: J = %.10g after %d iterations", number, result.objective, result.n_iter
             )
-            best = keep_best(best, result)
-        result = best[0]
+            return result
+
+        result = journey.run(chosen, one)
         if task.resolved.labels is not None and not (warm or settings.fixed_labels or is_array(settings.init)):
             result = _number_by_class(result, task.resolved.labels)
         self._publish(result, task, known, settings)
@@ -104,18 +117,20 @@ class Clusterer(Reported, Editable, CentroidModel):
             merged_into,
         )  # fmt: skip
 
-    def _lifted(self, settings: Settings, matrix, known: Known, sample_weight, merged_into, seed: int):
+    def _lifted(self, settings: Settings, matrix, known: Known, sample_weight, merged_into, journey: Journey):
         """The task on products of features, its starts, and the coordinates, which clustering in plain features gives.
 
-        Contradictions are warned of by the caller."""
+        Contradictions are warned of by the caller. Starts that were drawn before an interruption are made again: each
+        depends on those before it."""
         refuse_long(matrix)
         simple = settings._replace(metric="sqeuclidean")
         plain = self._assemble(simple, matrix, known, sample_weight, self.n_clusters, merged_into)
-        first = starts(plain.problem, plain.seeds, simple, seed, matrix)
+        seed = journey.place.seed
+        first = starts(plain.problem, plain.seeds, simple, generator(seed), matrix)
         frame, labellings = learn_frame(plain.problem, first, simple.options, settings.weight_prior, seed)
         task = self._assemble(settings, frame.lift(matrix), known, sample_weight, self.n_clusters, merged_into)
         chosen = (lift(task.problem, labels, frame.weights)._replace(weights=frame.weights) for labels in labellings)
-        return task, chosen, frame
+        return task, islice(chosen, journey.place.draws.drawn, None), frame
 
     def _publish_frame(self, frame: Frame | None, result: EMResult) -> None:
         """Means and matrices in the features of X, in place of what the engine works with."""
@@ -266,6 +281,8 @@ class PlainClusterer(ConstrainedClusterer):
         random_state=None,
         verbose=0,
         callback=None,
+        checkpoint=None,
+        checkpoint_every=60.0,
     ):
         self.n_clusters = n_clusters
         self.metric = metric
@@ -281,6 +298,8 @@ class PlainClusterer(ConstrainedClusterer):
         self.random_state = random_state
         self.verbose = verbose
         self.callback = callback
+        self.checkpoint = checkpoint
+        self.checkpoint_every = checkpoint_every
 
 
 def _number_by_class(result: EMResult, known: Grouping) -> EMResult:

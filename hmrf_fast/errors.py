@@ -12,6 +12,8 @@ __all__ = [
     "AnswerError",
     "AwaitingAnswers",
     "CacheWarning",
+    "CheckpointError",
+    "CheckpointWarning",
     "ConstraintError",
     "ContradictionError",
     "ContradictionWarning",
@@ -66,6 +68,22 @@ class InputError(HMRFError, ValueError):
     """The data matrix or a parameter is not usable."""
 
 
+class FileError(InputError):
+    """A file cannot be read as what it should be, or cannot be written; the message names file, line and value."""
+
+
+class ModelFileError(FileError):
+    """A model cannot be loaded; ``reason`` is "unreadable", "foreign", "damaged" or "newer"."""
+
+    def __init__(self, message: str, reason: str) -> None:
+        super().__init__(message)
+        self.reason = reason
+
+
+class CheckpointError(FileError):
+    """A checkpoint cannot be read or written, or belongs to another fit; nothing was computed or overwritten."""
+
+
 class NotEnoughMemoryError(HMRFError, MemoryError):
     """The work would take more memory than there is; raised before it begins."""
 
@@ -92,6 +110,10 @@ class EmptyRowsWarning(HMRFWarning):
 
 class EmptyClusterWarning(HMRFWarning):
     """A cluster lost all its rows."""
+
+
+class CheckpointWarning(HMRFWarning):
+    """A checkpoint could not be written, or is damaged and the one before it is used."""
 
 
 class SampledConstraintsWarning(HMRFWarning):
