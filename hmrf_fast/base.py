@@ -13,10 +13,11 @@ from scipy.optimize import linear_sum_assignment
 
 from hmrf_fast import inputs
 from hmrf_fast.assembly import Task, assemble, warn_of
+from hmrf_fast.batches import BatchLearner
 from hmrf_fast.checkpoint import Journey, start_journey
 from hmrf_fast.constraint_report import build_report
 from hmrf_fast.draws import generator
-from hmrf_fast.editing import Editable, Training
+from hmrf_fast.editing import Training
 from hmrf_fast.em import Options, Start, run
 from hmrf_fast.errors import ConvergenceWarning, EmptyClusterWarning, InputError
 from hmrf_fast.fingerprint import fingerprint
@@ -35,7 +36,7 @@ from hmrf_fast.start import starts
 logger = logging.getLogger("hmrf_fast")
 
 
-class Clusterer(Reported, Editable, CentroidModel):
+class Clusterer(Reported, BatchLearner, CentroidModel):
     """What all estimators share. A subclass has parameters, documentation and ``_settings()``."""
 
     def _settings(self) -> Settings:
@@ -74,6 +75,8 @@ class Clusterer(Reported, Editable, CentroidModel):
         """Check everything, then iterate, then publish."""
         settings = self._settings()
         matrix = inputs.check_matrix(self, X, reset=True, dtype=self.dtype, copy=self.copy_x)
+        if matrix.shape[0] < self.n_clusters:
+            raise InputError(f"n_samples={matrix.shape[0]} should be >= n_clusters={self.n_clusters}")
         known = given_knowledge(settings, self.n_clusters, must_link, cannot_link, partial_labels, constraints)
         warm = self._previous(settings, matrix)
         merged_into = self.merged_into_ if warm else np.arange(self.n_clusters, dtype=np.int32)
@@ -192,6 +195,7 @@ class Clusterer(Reported, Editable, CentroidModel):
         self.constraint_report_ = build_report(task.resolved, result.labels)
         self.constraints_ = self._given = known.given
         self.edits_: tuple = ()
+        self._running = None
         self._n_features_out = result.centers.shape[0]
         merged = task.problem.merged
         self.merged_into_ = merged if merged.size else np.arange(self.n_clusters, dtype=np.int32)
@@ -217,89 +221,6 @@ class Clusterer(Reported, Editable, CentroidModel):
                 ConvergenceWarning,
                 stacklevel=6,
             )
-
-
-class ConstrainedClusterer(Clusterer):
-    """The estimators that take constraints."""
-
-    def fit(
-        self, X, y=None, *, must_link=None, cannot_link=None, partial_labels=None, constraints=None, sample_weight=None
-    ):
-        """Cluster the rows of X under constraints.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix} of shape (n, d)
-            Rows to cluster; anything but CSR is converted once, and nothing is ever made dense (but under
-            metric="mahalanobis").
-        y : ignored
-            Present for scikit-learn's conventions; known classes are ``partial_labels``, not `y`.
-        must_link, cannot_link : array-like of shape (m, 2), optional
-            Pairs of row numbers, counted from 0. (A tuple of two arrays is read as first and second rows.)
-        partial_labels : array-like of shape (n,), optional
-            Known classes, -1, NaN or None where unknown.
-        constraints : Constraints, optional
-            Instead of the three above: with weights per pair, groups, row ids.
-        sample_weight : array-like of shape (n,), optional
-            Weight of each row, in seeding as well; a row of weight 0 is labelled but influences nothing.
-
-        Returns
-        -------
-        self
-
-        Raises
-        ------
-        InputError
-            X or a parameter is unusable: the message names row, column or value.
-        ConstraintError
-            Constraints do not fit X; ``ContradictionError`` and ``InfeasibleError`` are kinds of it.
-
-        Warns
-        -----
-        ContradictionWarning, EmptyRowsWarning, EmptyClusterWarning, SampledConstraintsWarning, ConvergenceWarning
-        """
-        return self._fit(X, must_link, cannot_link, partial_labels, constraints, sample_weight)
-
-
-class PlainClusterer(ConstrainedClusterer):
-    """The estimators that have no parameter of their own."""
-
-    def __init__(
-        self,
-        n_clusters=8,
-        *,
-        metric="sqeuclidean",
-        init="k-means++",
-        n_init=10,
-        smoothing=1.0,
-        max_iter=100,
-        tol=1e-4,
-        dtype=None,
-        copy_x=True,
-        n_threads=None,
-        warm_start=False,
-        random_state=None,
-        verbose=0,
-        callback=None,
-        checkpoint=None,
-        checkpoint_every=60.0,
-    ):
-        self.n_clusters = n_clusters
-        self.metric = metric
-        self.init = init
-        self.n_init = n_init
-        self.smoothing = smoothing
-        self.max_iter = max_iter
-        self.tol = tol
-        self.dtype = dtype
-        self.copy_x = copy_x
-        self.n_threads = n_threads
-        self.warm_start = warm_start
-        self.random_state = random_state
-        self.verbose = verbose
-        self.callback = callback
-        self.checkpoint = checkpoint
-        self.checkpoint_every = checkpoint_every
 
 
 def _number_by_class(result: EMResult, known: Grouping) -> EMResult:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from hmrf_fast.base import PlainClusterer
+from hmrf_fast.constrained import PlainClusterer
 from hmrf_fast.settings import Settings, settings_of
 
 

@@ -206,6 +206,8 @@ class Editable(BaseEstimator):
             raise InputError(
                 "a model with metric='mahalanobis' cannot be corrected by hand: add constraints and fit again"
             )
+        if getattr(self, "_running", None) is not None:
+            raise InputError("a model of partial_fit cannot be corrected by hand: it has only seen its last batch; fit")
         for name in ("metric", "penalty", "infer", "must_link_weight", "cannot_link_weight", "soft_labels"):
             if getattr(now, name) != getattr(self._fitted, name):
                 raise InputError(

@@ -88,18 +88,6 @@ class NotEnoughMemoryError(HMRFError, MemoryError):
     """The work would take more memory than there is; raised before it begins."""
 
 
-class FileError(InputError):
-    """A file cannot be read as what it should be, or cannot be written; the message names file, line and value."""
-
-
-class ModelFileError(FileError):
-    """A model cannot be loaded; ``reason`` is "unreadable", "foreign", "damaged" or "newer"."""
-
-    def __init__(self, message: str, reason: str) -> None:
-        super().__init__(message)
-        self.reason = reason
-
-
 class ContradictionWarning(HMRFWarning):
     """Soft constraints contradict one another."""
 

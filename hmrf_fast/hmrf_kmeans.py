@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numbers
 
-from hmrf_fast.base import ConstrainedClusterer
+from hmrf_fast.constrained import ConstrainedClusterer
 from hmrf_fast.errors import InputError
 from hmrf_fast.inputs import LARGEST, check_choice, check_number
 from hmrf_fast.kernels.mahalanobis import MAHALANOBIS

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numbers
 
-from hmrf_fast.base import ConstrainedClusterer, PlainClusterer
+from hmrf_fast.constrained import ConstrainedClusterer, PlainClusterer
 from hmrf_fast.inputs import LARGEST, check_number
 from hmrf_fast.settings import Settings, settings_of
 

@@ -120,6 +120,24 @@ class SphericalKMeans(Clusterer):
         """
         return self._fit(X, None, None, None, None, sample_weight)
 
+    def partial_fit(self, X, y=None, sample_weight=None):
+        """Learn from one batch of rows after the other; see :meth:`HMRFKMeans.partial_fit`.
+
+        Parameters
+        ----------
+        X, y, sample_weight
+            As for `fit`.
+
+        Returns
+        -------
+        self : SphericalKMeans
+
+        Raises
+        ------
+        InputError
+        """
+        return self._fit_batch(X, None, None, None, None, sample_weight)
+
     def _settings(self) -> Settings:
         n_init = self.n_init
         if isinstance(n_init, str) and n_init == "auto":
