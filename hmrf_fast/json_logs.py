@@ -24,7 +24,7 @@ class JSONLines(logging.Formatter):
     >>> from hmrf_fast.json_logs import JSONLines
     >>> handler = logging.StreamHandler()
     >>> handler.setFormatter(JSONLines())
-    >>> record = logging.makeLogRecord({"msg": "J = %(objective)g", "args": ({"objective": 2.5},), "levelname": "INFO"})
+    >>> record = logging.makeLogRecord({"msg": "J = %(objective)g", "args": {"objective": 2.5}, "levelname": "INFO"})
     >>> handler.format(record).endswith('"level": "INFO", "logger": null, "message": "J = 2.5", "objective": 2.5}')
     True
     """

@@ -49,13 +49,24 @@ def test_an_error_in_one_line(stream):
     assert told["message"] == "failed: é\n" and "two\nlines" in told["exception"]
 
 
-@given(st.dictionaries(st.text(max_size=5), st.one_of(st.floats(), st.integers(), st.text(), st.none(), st.binary())))
+VALUES = st.one_of(st.floats(), st.integers(), st.text(), st.none(), st.binary())
+
+
+def line_of(values):
+    """The line of a message with named values."""
+    return JSONLines().format(logging.LogRecord("x", logging.INFO, "file", 1, "m", (values,), None))
+
+
+@given(st.dictionaries(st.text(max_size=5), VALUES, min_size=1))
 def test_any_values(values):
-    record = logging.makeLogRecord({"name": "x", "levelname": "INFO", "msg": "m", "args": (values,)})
-    line = JSONLines().format(record)
+    line = line_of(values)
     assert "\n" not in line
     told = json.loads(line, parse_constant=lambda name: pytest.fail(f"{name} is no JSON"))
-    assert set(values) <= set(told) and told["message"] == "m"
-    assert all(told[name] == value for name, value in values.items() if isinstance(value, (str, int)) and name not in (
-        "time", "level", "logger", "message"))  # fmt: skip
-    assert json.loads(JSONLines().format(logging.makeLogRecord({"args": ({"J": np.float64("inf")},)})))["J"] == "inf"
+    assert set(values) <= set(told)
+    own = {"time", "level", "logger", "message"}
+    assert all(told[name] == value for name, value in values.items() if type(value) in (str, int) and name not in own)
+
+
+def test_values_of_numpy():
+    told = json.loads(line_of({"J": np.float64("inf"), "n": np.int32(3), "who": np.array([1])}))
+    assert (told["J"], told["n"], told["who"]) == ("inf", 3, "[1]")
