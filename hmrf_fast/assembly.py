@@ -35,8 +35,6 @@ def assemble(
     n_rows, metric = matrix.shape[0], metric_named(settings.metric)
     if metric.entropic:
         inputs.refuse_negative(matrix, settings.metric, whose)
-    if n_rows < n_clusters:
-        raise InputError(f"n_samples={n_rows} should be >= n_clusters={n_clusters}")
     weight = inputs.check_sample_weight(sample_weight, matrix)
     if known.shares is not None and len(known.shares) != n_rows:
         raise InputError(f"partial_labels has {len(known.shares)} rows of probabilities, X has {n_rows} rows")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import warnings
 from collections.abc import Callable
+from itertools import islice
 from typing import Any
 
 import numpy as np
@@ -12,15 +13,20 @@ from scipy.optimize import linear_sum_assignment
 
 from hmrf_fast import inputs
 from hmrf_fast.assembly import Task, assemble, warn_of
+from hmrf_fast.batches import BatchLearner
+from hmrf_fast.checkpoint import Journey, start_journey
 from hmrf_fast.constraint_report import build_report
-from hmrf_fast.editing import Editable, Training
-from hmrf_fast.em import EMResult, Options, Start, keep_best, run
+from hmrf_fast.draws import generator
+from hmrf_fast.editing import Training
+from hmrf_fast.em import Options, Start, run
 from hmrf_fast.errors import ConvergenceWarning, EmptyClusterWarning, InputError
+from hmrf_fast.fingerprint import fingerprint
 from hmrf_fast.full_matrices import Frame, learn_frame, refuse_long
 from hmrf_fast.groups import Grouping
 from hmrf_fast.kernels.mahalanobis import MAHALANOBIS
 from hmrf_fast.low_rank import lift
 from hmrf_fast.memory import refuse_too_large
+from hmrf_fast.outcomes import EMResult, Progress
 from hmrf_fast.persistence import save_model
 from hmrf_fast.prediction import CentroidModel
 from hmrf_fast.reporting.estimator import Reported
@@ -30,7 +36,7 @@ from hmrf_fast.start import starts
 logger = logging.getLogger("hmrf_fast")
 
 
-class Clusterer(Reported, Editable, CentroidModel):
+class Clusterer(Reported, BatchLearner, CentroidModel):
     """What all estimators share. A subclass has parameters, documentation and ``_settings()``."""
 
     def _settings(self) -> Settings:
@@ -69,28 +75,38 @@ class Clusterer(Reported, Editable, CentroidModel):
         """Check everything, then iterate, then publish."""
         settings = self._settings()
         matrix = inputs.check_matrix(self, X, reset=True, dtype=self.dtype, copy=self.copy_x)
+        if matrix.shape[0] < self.n_clusters:
+            raise InputError(f"n_samples={matrix.shape[0]} should be >= n_clusters={self.n_clusters}")
         known = given_knowledge(settings, self.n_clusters, must_link, cannot_link, partial_labels, constraints)
         warm = self._previous(settings, matrix)
         merged_into = self.merged_into_ if warm else np.arange(self.n_clusters, dtype=np.int32)
-        seed, frame = inputs.draw_seed(self.random_state), None
+        journey = start_journey(
+            self.checkpoint, self.checkpoint_every, inputs.draw_seed(self.random_state), self.random_state is None,
+            lambda: fingerprint(settings, self.n_clusters, matrix, known, sample_weight, warm and (warm, merged_into)),
+        )  # fmt: skip
+        frame = None
         if settings.metric == MAHALANOBIS.name:
-            task, chosen, frame = self._lifted(settings, matrix, known, sample_weight, merged_into, seed)
+            task, chosen, frame = self._lifted(settings, matrix, known, sample_weight, merged_into, journey)
         else:
             task = self._assemble(settings, matrix, known, sample_weight, self.n_clusters, merged_into)
             refuse_too_large(task.problem, settings.init, settings.options.learn_weights)
-            chosen = iter([warm]) if warm else starts(task.problem, task.seeds, settings, seed, matrix)
+            draws = journey.place.draws
+            chosen = iter([warm][draws.drawn :]) if warm else starts(
+                task.problem, task.seeds, settings, journey.rng, matrix, draws
+            )  # fmt: skip
         warn_of(task)
         options = finish_options(settings, task.problem)
-        best: list[EMResult] = []
         logger.log(self._level(), "%d rows, %d under constraints", task.problem.n_rows, task.problem.graph.rows.size)
-        for number, start in enumerate(chosen):
-            told = options._replace(callback=self._progress(number, settings.scale))
-            result = run(task.problem, start, told, seed + number)
+
+        def one(number: int, start: Start | Progress) -> EMResult:
+            told = options._replace(callback=self._progress(number, settings.scale), watch=journey.watch)
+            result = run(task.problem, start, told, journey.place.seed + number)
             logger.log(
                 self._level(), "start %d: J = %.10g after %d iterations", number, result.objective, result.n_iter
             )
-            best = keep_best(best, result)
-        result = best[0]
+            return result
+
+        result = journey.run(chosen, one)
         if task.resolved.labels is not None and not (warm or settings.fixed_labels or is_array(settings.init)):
             result = _number_by_class(result, task.resolved.labels)
         self._publish(result, task, known, settings)
@@ -104,18 +120,20 @@ class Clusterer(Reported, Editable, CentroidModel):
             merged_into,
         )  # fmt: skip
 
-    def _lifted(self, settings: Settings, matrix, known: Known, sample_weight, merged_into, seed: int):
+    def _lifted(self, settings: Settings, matrix, known: Known, sample_weight, merged_into, journey: Journey):
         """The task on products of features, its starts, and the coordinates, which clustering in plain features gives.
 
-        Contradictions are warned of by the caller."""
+        Contradictions are warned of by the caller. Starts that were drawn before an interruption are made again: each
+        depends on those before it."""
         refuse_long(matrix)
         simple = settings._replace(metric="sqeuclidean")
         plain = self._assemble(simple, matrix, known, sample_weight, self.n_clusters, merged_into)
-        first = starts(plain.problem, plain.seeds, simple, seed, matrix)
+        seed = journey.place.seed
+        first = starts(plain.problem, plain.seeds, simple, generator(seed), matrix)
         frame, labellings = learn_frame(plain.problem, first, simple.options, settings.weight_prior, seed)
         task = self._assemble(settings, frame.lift(matrix), known, sample_weight, self.n_clusters, merged_into)
         chosen = (lift(task.problem, labels, frame.weights)._replace(weights=frame.weights) for labels in labellings)
-        return task, chosen, frame
+        return task, islice(chosen, journey.place.draws.drawn, None), frame
 
     def _publish_frame(self, frame: Frame | None, result: EMResult) -> None:
         """Means and matrices in the features of X, in place of what the engine works with."""
@@ -177,6 +195,7 @@ class Clusterer(Reported, Editable, CentroidModel):
         self.constraint_report_ = build_report(task.resolved, result.labels)
         self.constraints_ = self._given = known.given
         self.edits_: tuple = ()
+        self._running = None
         self._n_features_out = result.centers.shape[0]
         merged = task.problem.merged
         self.merged_into_ = merged if merged.size else np.arange(self.n_clusters, dtype=np.int32)
@@ -202,85 +221,6 @@ class Clusterer(Reported, Editable, CentroidModel):
                 ConvergenceWarning,
                 stacklevel=6,
             )
-
-
-class ConstrainedClusterer(Clusterer):
-    """The estimators that take constraints."""
-
-    def fit(
-        self, X, y=None, *, must_link=None, cannot_link=None, partial_labels=None, constraints=None, sample_weight=None
-    ):
-        """Cluster the rows of X under constraints.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix} of shape (n, d)
-            Rows to cluster; anything but CSR is converted once, and nothing is ever made dense (but under
-            metric="mahalanobis").
-        y : ignored
-            Present for scikit-learn's conventions; known classes are ``partial_labels``, not `y`.
-        must_link, cannot_link : array-like of shape (m, 2), optional
-            Pairs of row numbers, counted from 0. (A tuple of two arrays is read as first and second rows.)
-        partial_labels : array-like of shape (n,), optional
-            Known classes, -1, NaN or None where unknown.
-        constraints : Constraints, optional
-            Instead of the three above: with weights per pair, groups, row ids.
-        sample_weight : array-like of shape (n,), optional
-            Weight of each row, in seeding as well; a row of weight 0 is labelled but influences nothing.
-
-        Returns
-        -------
-        self
-
-        Raises
-        ------
-        InputError
-            X or a parameter is unusable: the message names row, column or value.
-        ConstraintError
-            Constraints do not fit X; ``ContradictionError`` and ``InfeasibleError`` are kinds of it.
-
-        Warns
-        -----
-        ContradictionWarning, EmptyRowsWarning, EmptyClusterWarning, SampledConstraintsWarning, ConvergenceWarning
-        """
-        return self._fit(X, must_link, cannot_link, partial_labels, constraints, sample_weight)
-
-
-class PlainClusterer(ConstrainedClusterer):
-    """The estimators that have no parameter of their own."""
-
-    def __init__(
-        self,
-        n_clusters=8,
-        *,
-        metric="sqeuclidean",
-        init="k-means++",
-        n_init=10,
-        smoothing=1.0,
-        max_iter=100,
-        tol=1e-4,
-        dtype=None,
-        copy_x=True,
-        n_threads=None,
-        warm_start=False,
-        random_state=None,
-        verbose=0,
-        callback=None,
-    ):
-        self.n_clusters = n_clusters
-        self.metric = metric
-        self.init = init
-        self.n_init = n_init
-        self.smoothing = smoothing
-        self.max_iter = max_iter
-        self.tol = tol
-        self.dtype = dtype
-        self.copy_x = copy_x
-        self.n_threads = n_threads
-        self.warm_start = warm_start
-        self.random_state = random_state
-        self.verbose = verbose
-        self.callback = callback
 
 
 def _number_by_class(result: EMResult, known: Grouping) -> EMResult:

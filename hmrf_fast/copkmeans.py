@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from hmrf_fast.base import PlainClusterer
+from hmrf_fast.constrained import PlainClusterer
 from hmrf_fast.settings import Settings, settings_of
 
 
@@ -30,7 +30,8 @@ class COPKMeans(PlainClusterer):
         Number of random starts; the lowest objective wins.
     smoothing : float, default=1.0
         I-divergence only; see `HMRFKMeans`.
-    max_iter, tol, dtype, copy_x, n_threads, warm_start, random_state, verbose, callback
+    max_iter, tol, dtype, copy_x, n_threads, warm_start, random_state, verbose, callback, checkpoint,
+    checkpoint_every
         As in `HMRFKMeans`.
 
     Attributes

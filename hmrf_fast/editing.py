@@ -173,7 +173,9 @@ class Editable(BaseEstimator):
 
     def _parts(self, matrix, rows: np.ndarray, n_parts: int) -> tuple[np.ndarray, list[int]]:
         """The part of each of the rows, and the representative row of each part."""
-        within = clone(self).set_params(n_clusters=n_parts, init="k-means++", warm_start=False, callback=None)
+        within = clone(self).set_params(
+            n_clusters=n_parts, init="k-means++", warm_start=False, callback=None, checkpoint=None
+        )
         known, shares = self._given.restricted(rows), self._training.shares
         if shares is not None and self._fitted.fixed_labels:  # rows that are certain of a class keep it here as well
             known = Constraints(partial_labels=np.where(shares.max(1) == 1.0, shares.argmax(1), -1)[rows])
@@ -204,6 +206,8 @@ class Editable(BaseEstimator):
             raise InputError(
                 "a model with metric='mahalanobis' cannot be corrected by hand: add constraints and fit again"
             )
+        if getattr(self, "_running", None) is not None:
+            raise InputError("a model of partial_fit cannot be corrected by hand: it has only seen its last batch; fit")
         for name in ("metric", "penalty", "infer", "must_link_weight", "cannot_link_weight", "soft_labels"):
             if getattr(now, name) != getattr(self._fitted, name):
                 raise InputError(

@@ -7,17 +7,16 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from hmrf_fast.convergence import Rest
 from hmrf_fast.e_step import assign, free_search, violations
 from hmrf_fast.geometry import Geometry, Problem, measure
 from hmrf_fast.kernels.metrics import data_cost
 from hmrf_fast.kernels.rng import mix
 from hmrf_fast.kernels.types import ClusterTerms
 from hmrf_fast.m_step import SumTable, center_clusters, statistics, sum_rows, table_products, update_sums
+from hmrf_fast.outcomes import EMResult, Progress, Revision
 from hmrf_fast.relocation import refill
 from hmrf_fast.weight_step import Prior, learn, prior_cost
-
-ROUNDING = 1e-13  # share of the summed squares (or lengths) of the rows, from which J is subtracted
-QUIET_ITERATIONS = 3  # with moving weights, labels must rest this long before the fit counts as converged
 
 
 class Options(NamedTuple):
@@ -31,6 +30,7 @@ class Options(NamedTuple):
     learning_rate: float = 0.0
     smoothing: tuple[float, float] = (0.0, 0.0)  # first and smallest value; halved in between
     callback: Callable[[dict[str, Any]], None] | None = None
+    watch: Callable[[Callable[[], Progress]], None] | None = None  # called between sub-steps, with the way to see where
 
 
 class Start(NamedTuple):
@@ -43,32 +43,13 @@ class Start(NamedTuple):
     alpha: float | None = None
 
 
-class Revision(NamedTuple):
-    """A state after labels were set by hand."""
+def run(
+    problem: Problem, start: Start | Progress, options: Options, seed: int, geometry: Geometry | None = None
+) -> EMResult:
+    """Iterate until labels and J rest, or ``max_iter``; labels, centroids and J agree at the end.
 
-    centers: np.ndarray
-    inertia: float
-    objective: float
-
-
-class EMResult(NamedTuple):
-    """A finished run; labels are the E-step's answer to the centroids."""
-
-    labels: np.ndarray
-    centers: np.ndarray
-    weights: np.ndarray
-    alpha: float
-    inertia: float  # the part of J that distances to the own centroid make
-    objective: float
-    history: list[float]
-    steps: list[str]
-    n_iter: int
-    converged: bool
-    n_empty: int
-
-
-def run(problem: Problem, start: Start, options: Options, seed: int, geometry: Geometry | None = None) -> EMResult:
-    """Iterate until labels and J rest, or ``max_iter``; labels, centroids and J agree at the end."""
+    From the ``Progress`` of an earlier run with the same arguments it goes on to the same bits.
+    """
     if geometry is None:
         geometry = measure(problem, np.ones(problem.corpus.n_features) if start.weights is None else start.weights)
     return _Loop(problem, options, seed, geometry).run(start)
@@ -79,18 +60,6 @@ def revise(problem: Problem, start: Start, changed: np.ndarray, options: Options
     weights = np.ones(problem.corpus.n_features) if start.weights is None else start.weights
     loop = _Loop(problem, options, 0, measure(problem, weights))
     return loop.revise(start, changed)
-
-
-def keep_best(kept: list[EMResult], result: EMResult) -> list[EMResult]:
-    """The results that may be the answer once there is one more; the first of them is the best so far.
-
-    The lowest objective wins; of results that are equal up to rounding the first, so that rounding never chooses. All
-    others are let go, since each holds a table of centroids.
-    """
-    if kept and not result.objective < kept[-1].objective:
-        return kept
-    bound = result.objective + 1e-9 * abs(result.objective)
-    return [*(one for one in kept if one.objective <= bound), result]
 
 
 class _Loop:
@@ -113,8 +82,22 @@ class _Loop:
         self.history: list[float] = []
         self.steps: list[str] = []
         self.rate = options.learning_rate
+        self.phase, self.iteration, self.changed = "E", 1, 0
+        self.rest, self.converged = Rest(), False
 
-    def run(self, start: Start) -> EMResult:
+    def run(self, start: Start | Progress) -> EMResult:
+        if isinstance(start, Progress):
+            self._resume(start)
+        else:
+            self._begin(start)
+        while True:
+            if self.options.watch is not None:
+                self.options.watch(self.progress)
+            if self.phase == "end":
+                return self._finish()
+            self._take_step()
+
+    def _begin(self, start: Start) -> None:
         if start.alpha is not None:
             self.alpha = start.alpha
         admissible = self.problem.metric.admissible(start.centers, self.alpha)
@@ -122,25 +105,57 @@ class _Loop:
         self.clusters = self._cluster_terms()
         if start.labels is not None:
             self.labels, self.labelled = start.labels, True
-        quiet, standing, converged, iteration, reached = 0, 0, False, 0, np.inf
-        for iteration in range(1, self.options.max_iter + 2):  # centroids move in all but the last
+
+    def _take_step(self) -> None:
+        """One sub-step, and what comes after it: ``phase`` is "E", "M", "W" or "end"."""
+        if self.phase == "E":
             before = self.history[-1] if self.history else np.inf
-            changed = self.expect(iteration)
-            standing = standing + 1 if self._stands(reached) else 0
-            reached = self.history[-1]
-            annealing = self.problem.metric.smoothed and self.alpha > self.options.smoothing[1]
-            quiet = 0 if changed else quiet + 1
-            settled = quiet >= (QUIET_ITERATIONS if self.options.learn_weights else 1) and not annealing
-            if (settled and self._rests(before)) or (standing >= QUIET_ITERATIONS and not annealing):
-                converged = True
-                break
-            if iteration > self.options.max_iter:
-                break  # the labels answer the last centroids
+            self.changed = self.expect(self.iteration)
+            # Centroids move in all iterations but the last, whose labels answer them.
+            self.phase = "end" if self._is_over(before) or self.iteration > self.options.max_iter else "M"
+            return
+        if self.phase == "M":
             self.maximize_centers()
-            if self.options.learn_weights:
-                self.maximize_weights()
-            self._notify(iteration, changed)
-        return self._finish(iteration, converged)
+        else:
+            self.maximize_weights()
+        self.phase = "W" if self.phase == "M" and self.options.learn_weights else "E"
+        if self.phase == "E":
+            self._notify(self.iteration, self.changed)
+            self.iteration += 1
+
+    def _is_over(self, before: float) -> bool:
+        """Whether labels and J rest after an E-step."""
+        options, base = self.options, self.geometry.base
+        self.rest = self.rest.after(self.changed, self.history[-1], base)
+        annealing = self.problem.metric.smoothed and self.alpha > options.smoothing[1]
+        self.converged = not annealing and self.rest.is_over(before, options.tol, base, options.learn_weights)
+        return self.converged
+
+    def progress(self) -> Progress:
+        """All that a further run needs to go on from here; shared with the loop, so good until its next sub-step."""
+        return Progress(
+            self.labels if self.labelled else np.zeros(0, np.int32), self.centers, self.geometry.weights,
+            np.stack([self.clusters.inverse, self.clusters.offset, self.clusters.cross]),
+            np.stack([self.product, self.square]), self.stale, self.alpha, self.rate, self.history, self.steps,
+            self.phase, self.iteration, self.changed, *self.rest, self.converged,
+        )  # fmt: skip
+
+    def _resume(self, past: Progress) -> None:
+        """Sums follow from labels, and tables from centroids, bit for bit; their products depend on how they came
+        about."""
+        self.centers, self.alpha, self.rate = past.centers, past.alpha, past.rate
+        self.clusters = self._cluster_terms()
+        self.clusters.inverse[:], self.clusters.offset[:], self.clusters.cross[:] = past.terms
+        self.history, self.steps = list(past.history), list(past.steps)
+        self.phase, self.iteration, self.changed = past.phase, past.iteration, past.changed
+        self.rest, self.converged = Rest(past.quiet, past.standing, past.reached), past.converged
+        if past.labels.size:
+            self.labels, self.labelled = past.labels, True
+        if self.steps:
+            self.sums = sum_rows(self.problem, self.geometry, self.labels)
+            self.statistic = statistics(self.problem, self.geometry, self.sums)
+            self.product[:], self.square[:] = past.products
+            self.stale[:] = past.stale
 
     def revise(self, start: Start, changed: np.ndarray) -> Revision:
         assert start.labels is not None
@@ -266,28 +281,19 @@ class _Loop:
         self.history.append(self._add_rest(self._data(), self.geometry))
         self.steps.append(step)
 
-    def _rests(self, before: float) -> bool:
-        now = self.history[-1]
-        return abs(before - now) <= max(self.options.tol * abs(now), ROUNDING * abs(self.geometry.base))
-
-    def _stands(self, before: float) -> bool:
-        """Whether J fell by no more than rounding. Where rows are as near to one centroid as to another, and J is a
-        difference of equals, rounding can move them to and fro for ever."""
-        return before - self.history[-1] <= ROUNDING * abs(self.geometry.base)
-
     def _notify(self, iteration: int, changed: int) -> None:
         if self.options.callback is not None:
             self.options.callback({"iteration": iteration, "objective": self.history[-1], "changed": changed})
 
-    def _finish(self, iteration: int, converged: bool) -> EMResult:
+    def _finish(self) -> EMResult:
         """If the last E-step had to refill a cluster, its labels no longer answer the centroids: repeat it."""
         for extra in range(self.problem.n_clusters):
             if self.steps[-1] != "refill":
                 break
-            self.expect(iteration + 2 + extra)
+            self.expect(self.iteration + 2 + extra)
         empty = np.bincount(self.labels, minlength=self.problem.n_clusters) == 0
         n_empty = int(empty.sum()) - int(np.count_nonzero(self.problem.merged != np.arange(self.problem.merged.size)))
         return EMResult(
             self.labels, self.centers, self.geometry.weights, self.alpha, self._data(), self.history[-1], self.history,
-            self.steps, min(iteration, self.options.max_iter), converged, n_empty,
+            self.steps, min(self.iteration, self.options.max_iter), self.converged, n_empty,
         )  # fmt: skip

@@ -12,6 +12,8 @@ __all__ = [
     "AnswerError",
     "AwaitingAnswers",
     "CacheWarning",
+    "CheckpointError",
+    "CheckpointWarning",
     "ConstraintError",
     "ContradictionError",
     "ContradictionWarning",
@@ -66,10 +68,6 @@ class InputError(HMRFError, ValueError):
     """The data matrix or a parameter is not usable."""
 
 
-class NotEnoughMemoryError(HMRFError, MemoryError):
-    """The work would take more memory than there is; raised before it begins."""
-
-
 class FileError(InputError):
     """A file cannot be read as what it should be, or cannot be written; the message names file, line and value."""
 
@@ -82,6 +80,14 @@ class ModelFileError(FileError):
         self.reason = reason
 
 
+class CheckpointError(FileError):
+    """A checkpoint cannot be read or written, or belongs to another fit; nothing was computed or overwritten."""
+
+
+class NotEnoughMemoryError(HMRFError, MemoryError):
+    """The work would take more memory than there is; raised before it begins."""
+
+
 class ContradictionWarning(HMRFWarning):
     """Soft constraints contradict one another."""
 
@@ -92,6 +98,10 @@ class EmptyRowsWarning(HMRFWarning):
 
 class EmptyClusterWarning(HMRFWarning):
     """A cluster lost all its rows."""
+
+
+class CheckpointWarning(HMRFWarning):
+    """A checkpoint could not be written, or is damaged and the one before it is used."""
 
 
 class SampledConstraintsWarning(HMRFWarning):

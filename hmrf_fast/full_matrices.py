@@ -9,13 +9,14 @@ import numpy as np
 import scipy.sparse as sp
 from threadpoolctl import threadpool_limits
 
-from hmrf_fast.em import EMResult, Options, Start, keep_best, run
+from hmrf_fast.em import Options, Start, run
 from hmrf_fast.errors import InputError
 from hmrf_fast.geometry import Problem, build_problem, content_keys
 from hmrf_fast.inputs import as_corpus
 from hmrf_fast.kernels.mahalanobis import invert_positive, lifted_width
 from hmrf_fast.low_rank import lift
 from hmrf_fast.neighborhood_seeds import matrix_of
+from hmrf_fast.outcomes import EMResult, keep_best
 
 RIDGE = 0.1
 MOST_NUMBERS = 1 << 27  # of all lifted rows together

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numbers
 
-from hmrf_fast.base import ConstrainedClusterer
+from hmrf_fast.constrained import ConstrainedClusterer
 from hmrf_fast.errors import InputError
 from hmrf_fast.inputs import LARGEST, check_choice, check_number
 from hmrf_fast.kernels.mahalanobis import MAHALANOBIS
@@ -100,6 +100,16 @@ class HMRFKMeans(ConstrainedClusterer):
     callback : callable, default=None
         Called after every iteration with a dict: "start" (number of the start), "iteration", "objective", "changed"
         (rows that moved). An exception from it ends the fit and leaves the estimator as it was.
+    checkpoint : path-like, default=None
+        File in which the fit is written down as it goes. A further ``fit`` with the same arguments, in another process
+        for instance, goes on from there to the bits that an uninterrupted one reaches, and begins anew without such a
+        file; with ``random_state=None`` it takes the file's seed. Ctrl-C and SIGTERM let the sub-step finish and save
+        before they take effect (a second one does not wait). The file stays when the fit is done, and gives its result
+        again; a finished one gives way to another fit, an unfinished one is refused. The one before it is kept beside
+        it as ``*.previous``. Each holds the centroids of the start under way and of the best one, 16 K d bytes. No
+        pickles; see ``numpy.load(checkpoint)``. A callable `init` is known by its name only.
+    checkpoint_every : float, default=60.0
+        Seconds between two checkpoints; 0: after every sub-step.
 
     Attributes
     ----------
@@ -193,6 +203,8 @@ class HMRFKMeans(ConstrainedClusterer):
         random_state=None,
         verbose=0,
         callback=None,
+        checkpoint=None,
+        checkpoint_every=60.0,
     ):
         self.n_clusters = n_clusters
         self.metric = metric
@@ -216,6 +228,8 @@ class HMRFKMeans(ConstrainedClusterer):
         self.random_state = random_state
         self.verbose = verbose
         self.callback = callback
+        self.checkpoint = checkpoint
+        self.checkpoint_every = checkpoint_every
 
     def _settings(self) -> Settings:
         check_choice("penalty", self.penalty, ("distance", "potts"))

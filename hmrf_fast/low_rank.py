@@ -16,11 +16,13 @@ from scipy.linalg import qr
 from threadpoolctl import threadpool_limits
 
 from hmrf_fast.annealing import Annealer, affordable
-from hmrf_fast.em import EMResult, Options, Start, keep_best, run
+from hmrf_fast.draws import NO_DRAWS, Draws
+from hmrf_fast.em import Options, Start, run
 from hmrf_fast.geometry import Problem, build_problem, content_keys, measure
 from hmrf_fast.kernels.types import Corpus
 from hmrf_fast.m_step import statistics, sum_rows
 from hmrf_fast.neighborhood_seeds import row_blocks
+from hmrf_fast.outcomes import EMResult, keep_best
 from hmrf_fast.seeding import restarts, useful_restarts
 from hmrf_fast.seeds import Seeds
 
@@ -115,15 +117,18 @@ def unit_rows(problem: Problem) -> sp.csr_matrix:
 
 
 def low_rank_starts(
-    problem: Problem, seeds: Seeds, options: Options, n_init: int, rng: np.random.Generator
+    problem: Problem, seeds: Seeds, options: Options, n_init: int, rng: np.random.Generator, past: Draws = NO_DRAWS
 ) -> Iterator[Start]:
-    """One start per rank: the labels of the lowest objective among ``n_init`` constrained runs in that many
-    dimensions, annealed in the full space where the direction of rows is what counts."""
+    """One start per rank not drawn yet: the labels of the lowest objective among ``n_init`` constrained runs in that
+    many dimensions, annealed in the full space where the direction of rows is what counts."""
     ranks = usable_ranks(problem)
+    if past.drawn >= len(ranks):
+        return
     right, keys = singular_vectors(problem, max(ranks), rng), content_keys(problem)
     metric = "sqeuclidean" if problem.metric.name == "sqeuclidean" else "cosine"
     annealer = Annealer(problem, unit_rows(problem)) if problem.metric.directional and affordable(problem) else None
-    for rank in ranks:
+    past.go_on(rng)
+    for rank in ranks[past.drawn :]:
         labels = _best_of_rank(problem, right[:, :rank], metric, seeds, options, n_init, rng, keys)
         yield lift(problem, labels if annealer is None else annealer.anneal(labels))
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numbers
 
-from hmrf_fast.base import ConstrainedClusterer
+from hmrf_fast.constrained import ConstrainedClusterer
 from hmrf_fast.inputs import check_number
 from hmrf_fast.settings import Settings, settings_of
 
@@ -42,7 +42,8 @@ class PCKMeans(ConstrainedClusterer):
         "icm" moves one row at a time, as in the paper; "block_icm" whole neighbourhoods as well.
     smoothing : float, default=1.0
         I-divergence only; see `HMRFKMeans`.
-    max_iter, tol, dtype, copy_x, n_threads, warm_start, random_state, verbose, callback
+    max_iter, tol, dtype, copy_x, n_threads, warm_start, random_state, verbose, callback, checkpoint,
+    checkpoint_every
         As in `HMRFKMeans`.
 
     Attributes
@@ -82,6 +83,8 @@ class PCKMeans(ConstrainedClusterer):
         random_state=None,
         verbose=0,
         callback=None,
+        checkpoint=None,
+        checkpoint_every=60.0,
     ):
         self.n_clusters = n_clusters
         self.w = w
@@ -100,6 +103,8 @@ class PCKMeans(ConstrainedClusterer):
         self.random_state = random_state
         self.verbose = verbose
         self.callback = callback
+        self.checkpoint = checkpoint
+        self.checkpoint_every = checkpoint_every
 
     def _settings(self) -> Settings:
         check_number("w", self.w, numbers.Real, 0)

@@ -27,8 +27,9 @@ def save_model(model: Any, path: str | os.PathLike) -> None:
     parameters = {name: state.pop(name) for name in model.get_params(deep=False)}
     told = {}
     for name, value in parameters.items():
-        # What is no data (callables, generators) is left out: the loaded model has the default in its place.
-        if not (callable(value) and not isinstance(value, type)) and not _is_generator(value):
+        # What is no data (callables, generators), or means nothing elsewhere, is left out: the loaded model has the
+        # default in its place.
+        if name != "checkpoint" and not (callable(value) and not isinstance(value, type)) and not _is_generator(value):
             told[name] = encoder.encode(value, name)
     attributes = {name: encoder.encode(value, name) for name, value in state.items()}
     content = {

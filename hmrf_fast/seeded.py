@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numbers
 
-from hmrf_fast.base import ConstrainedClusterer, PlainClusterer
+from hmrf_fast.constrained import ConstrainedClusterer, PlainClusterer
 from hmrf_fast.inputs import LARGEST, check_number
 from hmrf_fast.settings import Settings, settings_of
 
@@ -29,7 +29,8 @@ class SeededKMeans(PlainClusterer):
         Number of random starts; the lowest objective wins. With seeds for all clusters there is only one.
     smoothing : float, default=1.0
         I-divergence only; see `HMRFKMeans`.
-    max_iter, tol, dtype, copy_x, n_threads, warm_start, random_state, verbose, callback
+    max_iter, tol, dtype, copy_x, n_threads, warm_start, random_state, verbose, callback, checkpoint,
+    checkpoint_every
         As in `HMRFKMeans`.
 
     Attributes
@@ -82,7 +83,8 @@ class ConstrainedKMeans(ConstrainedClusterer):
         distances.
     init, n_init, smoothing
         As in `SeededKMeans`.
-    max_iter, tol, dtype, copy_x, n_threads, warm_start, random_state, verbose, callback
+    max_iter, tol, dtype, copy_x, n_threads, warm_start, random_state, verbose, callback, checkpoint,
+    checkpoint_every
         As in `HMRFKMeans`.
 
     Attributes
@@ -130,6 +132,8 @@ class ConstrainedKMeans(ConstrainedClusterer):
         random_state=None,
         verbose=0,
         callback=None,
+        checkpoint=None,
+        checkpoint_every=60.0,
     ):
         self.n_clusters = n_clusters
         self.metric = metric
@@ -146,6 +150,8 @@ class ConstrainedKMeans(ConstrainedClusterer):
         self.random_state = random_state
         self.verbose = verbose
         self.callback = callback
+        self.checkpoint = checkpoint
+        self.checkpoint_every = checkpoint_every
 
     def _settings(self) -> Settings:
         check_number("soft_label_weight", self.soft_label_weight, numbers.Real, 0, LARGEST)

@@ -46,9 +46,9 @@ def build_field(problem: Problem) -> Field:
 
 
 def restarts(
-    problem: Problem, seeds: Seeds, rest: str, n_init: int, rng: np.random.Generator, explore: bool
+    problem: Problem, seeds: Seeds, rest: str, n_init: int, rng: np.random.Generator, explore: bool, first: int = 0
 ) -> Iterator[np.ndarray]:
-    """First centroids (K, d) of ``n_init`` runs.
+    """First centroids (K, d) of ``n_init`` runs, from the one numbered ``first`` on.
 
     Groups of rows seed the first clusters (classes their own); ``rest`` ("farthest", "k-means++", "random", "printed")
     fills the others. With ``explore``, where violations have a price, every second start ignores the neighbourhoods:
@@ -58,19 +58,19 @@ def restarts(
     place = _places(seeds, problem.n_clusters)
     if rest == "printed":
         middle = global_center(problem)
-        for _ in range(n_init):
+        for _ in range(first, n_init):
             yield np.concatenate([seeded, _perturbed(middle, problem.n_clusters - len(seeded), rng)])[place]
         return
     field = build_field(problem)
     if rest == "random":
-        for _ in range(n_init):
+        for _ in range(first, n_init):
             yield _add_any(field, seeded, rng)[place]
         return
     nearest = np.full(problem.n_rows, np.inf)
     if len(seeded) < problem.n_clusters:
         for center in seeded:
             nearest = np.minimum(nearest, distances_to_center(problem, center))
-    for number in range(n_init):
+    for number in range(first, n_init):
         if explore and number % 2 == 1:
             yield _complete(field, seeded[:0], np.full(problem.n_rows, np.inf), rng, False)
         else:

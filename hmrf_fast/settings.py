@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numbers
+import os
 from functools import lru_cache
 from typing import Any, NamedTuple
 
@@ -179,6 +180,9 @@ def check_parameters(estimator) -> None:
         inputs.check_choice("init", estimator.init, CHOICES)
     if estimator.callback is not None and not callable(estimator.callback):
         raise InputError(f"callback must be callable, got {estimator.callback!r}")
+    if estimator.checkpoint is not None and not isinstance(estimator.checkpoint, (str, os.PathLike)):
+        raise InputError(f"checkpoint must be the path of a file or None, got {estimator.checkpoint!r}")
+    inputs.check_number("checkpoint_every", estimator.checkpoint_every, numbers.Real, 0)
 
 
 def _is_float(dtype: Any) -> bool:

@@ -30,7 +30,7 @@ class SphericalKMeans(Clusterer):
         Largest number of iterations of each start.
     tol : float, default=1e-4
         Converged when no label changes and J changes by less than this share.
-    dtype, copy_x, n_threads, random_state, verbose, callback
+    dtype, copy_x, n_threads, random_state, verbose, callback, checkpoint, checkpoint_every
         As in `HMRFKMeans`.
     warm_start : bool, default=False
         Start a further ``fit`` from the centroids of the last one; cluster ids stay.
@@ -77,6 +77,8 @@ class SphericalKMeans(Clusterer):
         random_state=None,
         verbose=0,
         callback=None,
+        checkpoint=None,
+        checkpoint_every=60.0,
     ):
         self.n_clusters = n_clusters
         self.init = init
@@ -90,6 +92,8 @@ class SphericalKMeans(Clusterer):
         self.random_state = random_state
         self.verbose = verbose
         self.callback = callback
+        self.checkpoint = checkpoint
+        self.checkpoint_every = checkpoint_every
 
     def fit(self, X, y=None, sample_weight=None):
         """Cluster the rows of X.
@@ -115,6 +119,24 @@ class SphericalKMeans(Clusterer):
         EmptyRowsWarning, EmptyClusterWarning, ConvergenceWarning
         """
         return self._fit(X, None, None, None, None, sample_weight)
+
+    def partial_fit(self, X, y=None, sample_weight=None):
+        """Learn from one batch of rows after the other; see :meth:`HMRFKMeans.partial_fit`.
+
+        Parameters
+        ----------
+        X, y, sample_weight
+            As for `fit`.
+
+        Returns
+        -------
+        self : SphericalKMeans
+
+        Raises
+        ------
+        InputError
+        """
+        return self._fit_batch(X, None, None, None, None, sample_weight)
 
     def _settings(self) -> Settings:
         n_init = self.n_init

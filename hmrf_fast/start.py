@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from hmrf_fast import inputs
+from hmrf_fast.draws import NO_DRAWS, Draws
 from hmrf_fast.em import Start
 from hmrf_fast.errors import InputError
 from hmrf_fast.geometry import Problem
@@ -19,19 +20,23 @@ RESTS = {"neighborhoods": "farthest", "k-means++": "k-means++", "random": "rando
 CHOICES = ("auto", "low_rank", *RESTS)
 
 
-def starts(problem: Problem, seeds: Seeds, settings: Any, seed: int, matrix) -> Iterator[Start]:
-    """All starts of a fit, made one by one.
+def starts(
+    problem: Problem, seeds: Seeds, settings: Any, rng: np.random.Generator, matrix, past: Draws = NO_DRAWS
+) -> Iterator[Start]:
+    """All starts of a fit, made one by one, but those that were drawn in the past.
 
     "auto" is "low_rank" where the data has enough rows and features for it, else "k-means++".
     """
-    init, rng = settings.init, np.random.Generator(np.random.PCG64(seed))
+    init = settings.init
     if callable(init):
-        for _ in range(settings.n_init):
+        past.go_on(rng)
+        for _ in range(past.drawn, settings.n_init):
             given = init(matrix, problem.n_clusters, random_state=int(rng.integers(2**31)))
             yield Start(inputs.check_centers(given, problem.n_clusters, problem.corpus.n_features))
         return
     if not isinstance(init, str):
-        yield Start(inputs.check_centers(init, problem.n_clusters, problem.corpus.n_features))
+        for _ in range(past.drawn, 1):
+            yield Start(inputs.check_centers(init, problem.n_clusters, problem.corpus.n_features))
         return
     low_rank = init in ("auto", "low_rank") and bool(usable_ranks(problem))
     if init == "low_rank" and not low_rank:
@@ -40,9 +45,10 @@ def starts(problem: Problem, seeds: Seeds, settings: Any, seed: int, matrix) -> 
             f"{problem.n_rows} and {problem.corpus.n_features}; use init='k-means++'"
         )
     if init == "low_rank" or (init == "auto" and low_rank):
-        yield from low_rank_starts(problem, seeds, settings.options, settings.n_init, rng)
+        yield from low_rank_starts(problem, seeds, settings.options, settings.n_init, rng, past)
         return
     rest = RESTS.get(init, "k-means++")
     explore = rest == "k-means++" and problem.graph.rows.size > 0 and not settings.fixed_labels
     n_init = 1 if rest == "farthest" else useful_restarts(problem, seeds, settings.n_init)
-    yield from map(Start, restarts(problem, seeds, rest, n_init, rng, explore))
+    past.go_on(rng)
+    yield from map(Start, restarts(problem, seeds, rest, n_init, rng, explore, past.drawn))

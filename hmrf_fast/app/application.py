@@ -26,7 +26,7 @@ From texts to clusters:
 
 \b
 Exit codes: 0 done, 2 bad input or usage (one sentence says what to mend), 3 constraints check found contradictions,
-130 interrupted; 1 is a fault of this program.
+130 interrupted, 75 interrupted and saved (fit --checkpoint: the same command goes on); 1 is a fault of this program.
 """
 
 # Plain help: panels cut long option names off, and draw a frame around the one sentence of an error.

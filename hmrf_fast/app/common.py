@@ -33,12 +33,14 @@ __all__ = [
     "exit_codes",
     "one_line",
     "reading",
+    "saving",
 ]
 
 CONTRADICTORY = 3  # exit code of "constraints check"
 
 
 AGAIN = 0.25  # seconds
+SAVED = 75  # exit code: "temporary failure" of sysexits.h, at which batch systems call a job again
 
 
 class Metric(StrEnum):
@@ -120,6 +122,22 @@ def reading(
     """The options of a table as arguments of the functions that read it."""
     form = None if file_format is None else file_format.value
     return {"text": text, "id": id, "label": label, "file_format": form, "encoding": encoding}
+
+
+@contextmanager
+def saving(checkpoint: Path | None) -> Iterator[None]:
+    """With a checkpoint, SIGTERM ends the work as Ctrl-C does, and the exit code is 75: the same command goes on."""
+    if checkpoint is None or threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = signal.signal(signal.SIGTERM, signal.default_int_handler)
+    try:
+        yield
+    except KeyboardInterrupt:
+        typer.echo(f"Interrupted; the same command goes on from {checkpoint}.", err=True)
+        raise typer.Exit(SAVED) from None
+    finally:
+        signal.signal(signal.SIGTERM, before)
 
 
 @contextmanager

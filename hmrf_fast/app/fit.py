@@ -24,6 +24,7 @@ from hmrf_fast.app.common import (
     TextColumn,
     exit_codes,
     reading,
+    saving,
 )
 from hmrf_fast.app.progress import ProgressOption, Show, progress
 
@@ -87,6 +88,11 @@ _Infer = Annotated[
 _Init = Annotated[str | None, typer.Option(help="Start: auto, low_rank, neighborhoods, k-means++ or printed.")]
 _MaxIter = Annotated[int | None, typer.Option(min=1, help="Most iterations.")]
 _NInit = Annotated[int | None, typer.Option(min=1, help="Number of random starts (of each rank, by default).")]
+_Checkpoint = Annotated[
+    Path | None,
+    typer.Option(metavar="FILE", help="Write the fit down as it goes; if FILE is there, go on from it (exit code 75)."),
+]
+_Every = Annotated[float | None, typer.Option(min=0.0, help="Seconds between two checkpoints. [default: 60]")]
 
 
 def fit(
@@ -107,6 +113,8 @@ def fit(
     n_init: _NInit = None,
     random_state: RandomState = 0,
     n_threads: NThreads = None,
+    checkpoint: _Checkpoint = None,
+    checkpoint_every: _Every = None,
     text: TextColumn = None,
     id: IdColumn = None,
     label: LabelColumn = None,
@@ -131,6 +139,8 @@ def fit(
         "n_init": n_init,
         "random_state": random_state,
         "n_threads": n_threads,
+        "checkpoint": None if checkpoint is None else str(checkpoint),
+        "checkpoint_every": checkpoint_every,
     }
     settings = {name: value for name, value in chosen.items() if value is not None}
     with exit_codes():
@@ -145,7 +155,7 @@ def fit(
             known["constraints"] = read_constraints(constraints, rows.n_rows, rows.ids)
         open_folder(out, force)
         started = perf_counter()
-        with progress(show, quiet, model.max_iter) as callback:
+        with progress(show, quiet, model.max_iter) as callback, saving(checkpoint):
             model.set_params(callback=callback).fit(rows.matrix, **known)
         seconds = perf_counter() - started
         told = _summary(model, rows, settings, {"data": data, "constraints": constraints}, seconds)

@@ -1,0 +1,116 @@
+"""The estimators that take constraints: what goes into ``fit``, and the parameters of those that have none of their
+own."""
+
+from __future__ import annotations
+
+from hmrf_fast.base import Clusterer
+
+
+class ConstrainedClusterer(Clusterer):
+    """The estimators that take constraints."""
+
+    def fit(
+        self, X, y=None, *, must_link=None, cannot_link=None, partial_labels=None, constraints=None, sample_weight=None
+    ):
+        """Cluster the rows of X under constraints.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n, d)
+            Rows to cluster; anything but CSR is converted once, and nothing is ever made dense (but under
+            metric="mahalanobis").
+        y : ignored
+            Present for scikit-learn's conventions; known classes are ``partial_labels``, not `y`.
+        must_link, cannot_link : array-like of shape (m, 2), optional
+            Pairs of row numbers, counted from 0. (A tuple of two arrays is read as first and second rows.)
+        partial_labels : array-like of shape (n,), optional
+            Known classes, -1, NaN or None where unknown.
+        constraints : Constraints, optional
+            Instead of the three above: with weights per pair, groups, row ids.
+        sample_weight : array-like of shape (n,), optional
+            Weight of each row, in seeding as well; a row of weight 0 is labelled but influences nothing.
+
+        Returns
+        -------
+        self
+
+        Raises
+        ------
+        InputError
+            X or a parameter is unusable: the message names row, column or value.
+        ConstraintError
+            Constraints do not fit X; ``ContradictionError`` and ``InfeasibleError`` are kinds of it.
+
+        Warns
+        -----
+        ContradictionWarning, EmptyRowsWarning, EmptyClusterWarning, SampledConstraintsWarning, ConvergenceWarning
+        """
+        return self._fit(X, must_link, cannot_link, partial_labels, constraints, sample_weight)
+
+    def partial_fit(
+        self, X, y=None, *, must_link=None, cannot_link=None, partial_labels=None, constraints=None, sample_weight=None
+    ):
+        """Learn from one batch of rows after the other, see :class:`hmrf_fast.batches.BatchLearner`.
+
+        The first batch is clustered by ``fit``, unless the model is fitted already; every further one gets labels under
+        the constraints among its rows, and moves each centroid by the share of the batch in all that it has seen.
+        Feature weights and smoothing stay. Batches should be drawn at random, the first not be small.
+
+        Parameters
+        ----------
+        X, y, must_link, cannot_link, partial_labels, constraints, sample_weight
+            As for `fit`; row numbers are those of the batch.
+
+        Returns
+        -------
+        self
+            ``labels_``, ``inertia_``, ``objective_`` (before the centroids moved) and ``constraint_report_`` are those
+            of the batch; ``counts_`` (K,) the weights that the centroids have seen, ``n_steps_`` the batches.
+
+        Raises
+        ------
+        InputError, ConstraintError
+            As by `fit`; also if the parameters do not go with the model, and for metric="mahalanobis".
+        """
+        return self._fit_batch(X, must_link, cannot_link, partial_labels, constraints, sample_weight)
+
+
+class PlainClusterer(ConstrainedClusterer):
+    """The estimators that have no parameter of their own."""
+
+    def __init__(
+        self,
+        n_clusters=8,
+        *,
+        metric="sqeuclidean",
+        init="k-means++",
+        n_init=10,
+        smoothing=1.0,
+        max_iter=100,
+        tol=1e-4,
+        dtype=None,
+        copy_x=True,
+        n_threads=None,
+        warm_start=False,
+        random_state=None,
+        verbose=0,
+        callback=None,
+        checkpoint=None,
+        checkpoint_every=60.0,
+    ):
+        self.n_clusters = n_clusters
+        self.metric = metric
+        self.init = init
+        self.n_init = n_init
+        self.smoothing = smoothing
+        self.max_iter = max_iter
+        self.tol = tol
+        self.dtype = dtype
+        self.copy_x = copy_x
+        self.n_threads = n_threads
+        self.warm_start = warm_start
+        self.random_state = random_state
+        self.verbose = verbose
+        self.callback = callback
+        self.checkpoint = checkpoint
+        self.checkpoint_every = checkpoint_every

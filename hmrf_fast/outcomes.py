@@ -1,0 +1,65 @@
+"""What runs of the EM loop yield: results, the best of them, and where an unfinished run stands."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+
+class EMResult(NamedTuple):
+    """A finished run; labels are the E-step's answer to the centroids."""
+
+    labels: np.ndarray
+    centers: np.ndarray
+    weights: np.ndarray
+    alpha: float
+    inertia: float  # the part of J that distances to the own centroid make
+    objective: float
+    history: list[float]
+    steps: list[str]
+    n_iter: int
+    converged: bool
+    n_empty: int
+
+
+class Progress(NamedTuple):
+    """An unfinished run between two sub-steps."""
+
+    labels: np.ndarray  # (n,) int32, or length 0 before there are any
+    centers: np.ndarray  # (K, d) float64
+    weights: np.ndarray  # (d,) float64
+    terms: np.ndarray  # (3, K) float64: inverse, offset and cross of ``ClusterTerms``
+    products: np.ndarray  # (2, K) float64, see ``Metric.products``
+    stale: np.ndarray  # (K,) bool: clusters whose centroid does not follow from their sums
+    alpha: float
+    rate: float
+    history: list[float]
+    steps: list[str]
+    phase: str  # the next sub-step: "E", "M", "W" or "end"
+    iteration: int
+    changed: int  # rows that the last E-step moved
+    quiet: int
+    standing: int
+    reached: float
+    converged: bool
+
+
+class Revision(NamedTuple):
+    """A state after labels were set by hand."""
+
+    centers: np.ndarray
+    inertia: float
+    objective: float
+
+
+def keep_best(kept: list[EMResult], result: EMResult) -> list[EMResult]:
+    """The results that may be the answer once there is one more; the first of them is the best so far.
+
+    The lowest objective wins; of results that are equal up to rounding the first, so that rounding never chooses. All
+    others are let go, since each holds a table of centroids.
+    """
+    if kept and not result.objective < kept[-1].objective:
+        return kept
+    bound = result.objective + 1e-9 * abs(result.objective)
+    return [*(one for one in kept if one.objective <= bound), result]
