@@ -88,11 +88,12 @@ class BatchLearner(Editable):
 
     def _refuse_other_classes(self, settings: Settings, known: Known) -> None:
         """Class c is cluster c where labels are kept, so every batch must speak of the same classes."""
-        classes = known.given.classes
-        if settings.fixed_labels and len(classes) and not np.array_equal(classes, getattr(self, "classes_", classes)):
+        here, there = list(known.given.classes), list(getattr(self, "classes_", ()))
+        count = len(here) if known.shares is None else known.shares.shape[1]
+        if settings.fixed_labels and count and (count != len(there) or (known.shares is None and here != there)):
             raise InputError(
-                f"this batch holds the classes {list(classes)}, the model knows {list(self.classes_)}: give labels of "
-                "all of them, or probabilities with one column per class"
+                f"this batch speaks of {count} classes {here or ''}, the model knows {there}: give labels of all of "
+                "them, or probabilities with one column per class"
             )
 
     def _answer(self, problem: Problem, settings: Settings, seed: np.uint64) -> Answer:

@@ -99,7 +99,8 @@ def _read(path: Path) -> Place:
         return Place(content["fingerprint"], content["seed"], draws, best, progress, content["finished"])
     except ModelFileError as error:
         told = str(error).removesuffix("; save it again from the original")
-        raise CheckpointError(f"{told}; delete it to begin anew, or name another file") from error
+        advice = "delete it to begin anew, or name another file" if error.reason == "damaged" else "name another file"
+        raise CheckpointError(f"{told}; {advice}") from error
     except (KeyError, TypeError) as error:
         raise CheckpointError(f"{path} lacks {error}; delete it to begin anew, or name another file") from error
 

@@ -28,7 +28,7 @@ def fingerprint(
     told["sample_weight"] = digest(None if sample_weight is None else np.asarray(sample_weight, np.float64))
     told["model to continue"] = digest(warm)
     told["n_clusters"] = str(n_clusters)
-    for name, value in {**settings._asdict(), **settings.options._asdict()}.items():
+    for name, value in {**settings.options._asdict(), **settings._asdict()}.items():
         if name not in IGNORED and name != "options":
             told[name] = _named(value)
     return told

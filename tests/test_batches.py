@@ -110,6 +110,9 @@ def test_known_classes_keep_their_clusters():
     assert np.array_equal(part.labels_[::4] + 10, known[200::4])
     with pytest.raises(InputError, match="the model knows"):
         part.partial_fit(X[:50], partial_labels=np.where(known[:50] == 11, -1, known[:50]))
+    shares = np.where(known[:50, None] == np.arange(10, 14), 1.0, 0.0)
+    labels = part.partial_fit(X[:50], partial_labels=shares).labels_
+    assert np.array_equal(labels[::4] + 10, known[:50:4])
 
 
 def test_threads_copies_and_weights_do_not_change_bits():

@@ -247,6 +247,8 @@ def interrupted(path, calls=4, **more):
         ({"metric": "pearson"}, "metric is 'cosine' there and 'pearson' here"),
         ({"n_clusters": 5}, "n_clusters is 4 there and 5 here"),
         ({"max_iter": 9}, "max_iter"),
+        ({"learning_rate": 0.5}, "learning_rate"),
+        ({"cannot_link_weight": 2.0}, "cannot_link_weight"),
         ({"random_state": 4}, "random_state"),
         ({"init": X[:4].toarray()}, "init"),
     ],
@@ -311,8 +313,9 @@ def test_a_damaged_file_gives_way_to_the_one_before(tmp_path, damage):
     assert_same(resumed, fit(model()))
     for name in (path, tmp_path / "fit.ckpt.previous"):
         name.write_bytes(content)
-    with pytest.raises(CheckpointError, match="delete it"):
+    with pytest.raises(CheckpointError, match="another file"):
         fit(model(path))
+    assert path.read_bytes() == content
 
 
 def test_lost_between_two_names(tmp_path):
