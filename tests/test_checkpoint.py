@@ -132,7 +132,8 @@ def child(tmp_path, metric="i_divergence"):
     names = {"tests": os.path.dirname(__file__), "path": str(tmp_path / "fit.ckpt"), "out": str(tmp_path / "out")}
     code = CHILD.format(metric=metric, **names)
     process = subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True)
-    assert process.stdout.readline() == "ready\n"
+    with process.stdout as told:
+        assert told.readline() == "ready\n"
     return process
 
 
