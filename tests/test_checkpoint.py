@@ -31,7 +31,15 @@ class Enough(Exception):
 
 
 def model(path=None, metric="cosine", **more):
-    given = {"metric": metric, "n_init": 3, "max_iter": 8, "tol": 0.0, "random_state": 3, "checkpoint_every": 0.0}
+    given = {
+        "metric": metric,
+        "init": "k-means++",
+        "n_init": 3,
+        "max_iter": 8,
+        "tol": 0.0,
+        "random_state": 3,
+        "checkpoint_every": 0.0,
+    }
     return HMRFKMeans(4, checkpoint=path, **(given | more))
 
 
