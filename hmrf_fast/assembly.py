@@ -109,7 +109,7 @@ def _warn_of_contradictions(resolved: Resolved) -> None:
     if resolved.n_contradictions:
         warnings.warn(
             f"{resolved.n_contradictions} cannot-link(s) contradict the must-links and cannot all be satisfied; "
-            "see constraint_report_.contradictions for the chains; infer_constraints=False suits noisy constraints",
+            "see constraint_report_.contradictions for the chains, and .suspects for pairs that were left out",
             ContradictionWarning,
             stacklevel=STACK_LEVEL,
         )

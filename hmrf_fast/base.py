@@ -16,6 +16,7 @@ from hmrf_fast.assembly import Task, assemble, warn_of
 from hmrf_fast.batches import BatchLearner
 from hmrf_fast.checkpoint import Journey, start_journey
 from hmrf_fast.constraint_report import build_report
+from hmrf_fast.doubt import Setting, doubt, without
 from hmrf_fast.draws import generator
 from hmrf_fast.editing import Training
 from hmrf_fast.em import Options, Start, run
@@ -30,7 +31,7 @@ from hmrf_fast.outcomes import EMResult, Progress
 from hmrf_fast.persistence import save_model
 from hmrf_fast.prediction import CentroidModel
 from hmrf_fast.reporting.estimator import Reported
-from hmrf_fast.settings import Known, Settings, finish_options, given_knowledge, is_array, thread_count
+from hmrf_fast.settings import Known, Settings, finish_options, given_knowledge, is_array, priced, thread_count
 from hmrf_fast.start import starts
 
 logger = logging.getLogger("hmrf_fast")
@@ -85,6 +86,7 @@ class Clusterer(Reported, BatchLearner, CentroidModel):
             lambda: fingerprint(settings, self.n_clusters, matrix, known, sample_weight, warm and (warm, merged_into)),
         )  # fmt: skip
         frame = None
+        known, doubted = self._trusted(settings, matrix, known, sample_weight, merged_into, journey.place.seed)
         if settings.metric == MAHALANOBIS.name:
             task, chosen, frame = self._lifted(settings, matrix, known, sample_weight, merged_into, journey)
         else:
@@ -94,6 +96,8 @@ class Clusterer(Reported, BatchLearner, CentroidModel):
             chosen = iter([warm][draws.drawn :]) if warm else starts(
                 task.problem, task.seeds, settings, journey.rng, matrix, draws
             )  # fmt: skip
+        if doubted.suspects:
+            task = task._replace(resolved=doubted.mark(task.resolved))
         warn_of(task)
         options = finish_options(settings, task.problem)
         logger.log(self._level(), "%d rows, %d under constraints", task.problem.n_rows, task.problem.graph.rows.size)
@@ -109,7 +113,7 @@ class Clusterer(Reported, BatchLearner, CentroidModel):
         result = journey.run(chosen, one)
         if task.resolved.labels is not None and not (warm or settings.fixed_labels or is_array(settings.init)):
             result = _number_by_class(result, task.resolved.labels)
-        self._publish(result, task, known, settings)
+        self._publish(result, task, known, settings, doubted.suspects)
         self._publish_frame(frame, result)
         self._training = Training(X, sample_weight, known.shares)
         return self
@@ -119,6 +123,18 @@ class Clusterer(Reported, BatchLearner, CentroidModel):
             settings, matrix, known, sample_weight, n_clusters, thread_count(self.n_threads), type(self).__name__,
             merged_into,
         )  # fmt: skip
+
+    def _trusted(self, settings: Settings, matrix, known: Known, sample_weight, merged_into, seed: int):
+        """What is known without the pairs that are probably wrong, and these."""
+        setting = Setting(
+            settings, matrix, sample_weight, self.n_clusters, merged_into, thread_count(self.n_threads),
+            type(self).__name__, seed,
+        )  # fmt: skip
+        doubted = doubt(setting, known)
+        if doubted.suspects:
+            kept = without(known.given, doubted.suspects)
+            known = known._replace(given=kept, priced=priced(settings, kept))
+        return known, doubted
 
     def _lifted(self, settings: Settings, matrix, known: Known, sample_weight, merged_into, journey: Journey):
         """The task on products of features, its starts, and the coordinates, which clustering in plain features gives.
@@ -180,7 +196,7 @@ class Clusterer(Reported, BatchLearner, CentroidModel):
 
         return notify
 
-    def _publish(self, result: EMResult, task: Task, known: Known, settings: Settings) -> None:
+    def _publish(self, result: EMResult, task: Task, known: Known, settings: Settings, suspects) -> None:
         self.labels_ = result.labels
         self.cluster_centers_ = result.centers
         self.feature_weights_ = result.weights
@@ -192,7 +208,7 @@ class Clusterer(Reported, BatchLearner, CentroidModel):
         self.history_steps_ = tuple(result.steps)
         self.n_iter_ = result.n_iter
         self.converged_ = result.converged
-        self.constraint_report_ = build_report(task.resolved, result.labels)
+        self.constraint_report_ = build_report(task.resolved, result.labels, suspects)
         self.constraints_ = self._given = known.given
         self.edits_: tuple = ()
         self._running = None

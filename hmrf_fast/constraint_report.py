@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
@@ -12,6 +13,14 @@ from hmrf_fast.violations import violations
 _SENTENCES_SHOWN = 10
 
 
+class Suspect(NamedTuple):
+    """A given pair that is probably wrong."""
+
+    pair: tuple[int, int]  # rows i < j
+    kind: str  # "must_link" or "cannot_link"
+    probability: float  # of being wrong, given the rows and the other pairs
+
+
 @dataclass(frozen=True, eq=False)
 class ConstraintReport:
     """Satisfied and violated constraints of a fitted model.
@@ -19,7 +28,7 @@ class ConstraintReport:
     Attributes
     ----------
     n_must_link, n_cannot_link : int
-        Given distinct pairs.
+        Given distinct pairs, without the suspects.
     violated_must_link, violated_cannot_link : ndarray of shape (v, 2), int64
         Violated given pairs, as rows i < j.
     n_must_link_in_groups, n_cannot_link_in_groups : int
@@ -31,7 +40,10 @@ class ConstraintReport:
     contradictions : tuple of str
         One sentence for each contradiction whose proof was worked out.
     n_contradictions : int
-        All contradictions.
+        All contradictions of what was given, suspects included.
+    suspects : tuple of Suspect
+        Given pairs that were left out as probably wrong, each with ``pair``, ``kind`` ("must_link" or "cannot_link")
+        and ``probability``, the most probable first.
     """
 
     n_must_link: int
@@ -48,6 +60,7 @@ class ConstraintReport:
     largest_neighborhood: int
     contradictions: tuple[str, ...]
     n_contradictions: int
+    suspects: tuple[Suspect, ...] = ()
 
     @property
     def n_must_link_violated(self) -> int:
@@ -101,13 +114,18 @@ class ConstraintReport:
         hidden = self.n_contradictions - min(len(self.contradictions), _SENTENCES_SHOWN)
         if hidden:
             lines.append(f"  and {hidden} more")
+        if self.suspects:
+            lines.append(f"suspects:       {len(self.suspects)} given pairs were left out as probably wrong")
+            lines += [
+                f"  {kind} {pair}, {probability:.0%}" for pair, kind, probability in self.suspects[:_SENTENCES_SHOWN]
+            ]
         return "\n".join(lines)
 
     def __str__(self) -> str:
         return self.summary()
 
 
-def build_report(resolved: Resolved, labels: np.ndarray) -> ConstraintReport:
+def build_report(resolved: Resolved, labels: np.ndarray, suspects: tuple[Suspect, ...] = ()) -> ConstraintReport:
     """Compare a labelling with the constraints.
 
     Parameters
@@ -115,6 +133,8 @@ def build_report(resolved: Resolved, labels: np.ndarray) -> ConstraintReport:
     resolved : Resolved
     labels : ndarray of shape (n_rows,), int
         The cluster of each row.
+    suspects : tuple of Suspect
+        Pairs that were left out of ``resolved``.
 
     Returns
     -------
@@ -137,4 +157,5 @@ def build_report(resolved: Resolved, labels: np.ndarray) -> ConstraintReport:
         largest_neighborhood=int(sizes.max(initial=0)),
         contradictions=tuple(map(describe, resolved.contradictions)),
         n_contradictions=resolved.n_contradictions,
+        suspects=suspects,
     )

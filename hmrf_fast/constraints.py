@@ -211,6 +211,14 @@ class Constraints:
             positions.append(position)
         return self._copy(state | {"_positions": tuple(positions)})
 
+    def kept(self, must_link: np.ndarray, cannot_link: np.ndarray) -> Constraints:
+        """The same constraints with only those pairs where the masks, (m,) and (c,) bool, are True."""
+        masks, state = (must_link, cannot_link), dict(self.__dict__)
+        for kind, mask in zip(_KINDS, masks, strict=True):
+            state |= {name: state[name][mask] for name in (kind, f"{kind}_weight")}
+        places = tuple(place[mask] for place, mask in zip(self._positions, masks, strict=True))
+        return self._copy(state | {"_positions": places})
+
     def restricted(self, rows: ArrayLike) -> Constraints:
         """What they say about some of the rows, which are counted anew from 0.
 
@@ -224,16 +232,13 @@ class Constraints:
         Constraints
         """
         rows = np.asarray(rows, dtype=np.int64)
-        state, positions = dict(self.__dict__), []
-        for kind, position in zip(_KINDS, self._positions, strict=True):
-            inside = np.isin(state[kind], rows).all(axis=1)
-            state[kind] = np.searchsorted(rows, state[kind][inside])
-            state[f"{kind}_weight"] = state[f"{kind}_weight"][inside]
-            positions.append(position[inside])
+        must_link, cannot_link = (np.isin(pairs, rows).all(axis=1) for pairs in (self.must_link, self.cannot_link))
+        state = dict(self.kept(np.asarray(must_link), np.asarray(cannot_link)).__dict__)
+        state |= {kind: np.searchsorted(rows, state[kind]) for kind in _KINDS}
         for name in ("labels", "must_link_groups", "cannot_link_groups"):
             if state[name] is not None:
                 state[name] = state[name].restricted(rows)
-        return self._copy(state | {"_positions": tuple(positions), "n_rows": rows.size})
+        return self._copy(state | {"n_rows": rows.size})
 
     def _copy(self, state: dict[str, Any]) -> Constraints:
         copy = object.__new__(type(self))
@@ -258,8 +263,7 @@ class Constraints:
         for kind, position in zip(_KINDS, self._positions, strict=True):
             outside = getattr(self, kind)[:, 1] >= n_rows
             if outside.any():
-                # Of several, the one given first is named.
-                found = np.flatnonzero(outside)[np.argmin(position[outside])]
+                found = np.flatnonzero(outside)[np.argmin(position[outside])]  # of several, the one given first
                 row = getattr(self, kind)[found, 1]
                 raise ConstraintError(f"{kind} pair {position[found]} names row {row}, but there are {n_rows} rows")
 
@@ -282,13 +286,11 @@ class Constraints:
 
     def __repr__(self) -> str:
         parts = []
-        for count, noun in (
-            (len(self.must_link), "must-link"),
-            (len(self.cannot_link), "cannot-link"),
-            (0 if self.labels is None else int((self.labels.codes >= 0).sum()), "labelled row"),
-            (0 if self.must_link_groups is None else self.must_link_groups.ids.size, "must-link group"),
-            (0 if self.cannot_link_groups is None else self.cannot_link_groups.ids.size, "cannot-link group"),
-        ):
+        ties, bars = (0 if sets is None else sets.ids.size for sets in (self.must_link_groups, self.cannot_link_groups))
+        labelled = 0 if self.labels is None else int((self.labels.codes >= 0).sum())
+        counts = (len(self.must_link), len(self.cannot_link), labelled, ties, bars)
+        nouns = ("must-link", "cannot-link", "labelled row", "must-link group", "cannot-link group")
+        for count, noun in zip(counts, nouns, strict=True):
             if count:
                 parts.append(f"{count} {noun}{'' if count == 1 else 's'}")
         return f"Constraints({', '.join(parts)})"

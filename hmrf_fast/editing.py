@@ -17,7 +17,7 @@ from sklearn.base import BaseEstimator, clone
 from sklearn.utils.validation import check_is_fitted
 
 from hmrf_fast import inputs
-from hmrf_fast.constraint_report import build_report
+from hmrf_fast.constraint_report import ConstraintReport, build_report
 from hmrf_fast.constraints import Constraints
 from hmrf_fast.em import Start, revise
 from hmrf_fast.errors import ConstraintError, HMRFWarning, InputError
@@ -60,6 +60,7 @@ class Editable(BaseEstimator):
     merged_into_: np.ndarray
     edits_: tuple[Edit, ...]
     _training: Training
+    constraint_report_: ConstraintReport
     _fitted: Settings
     _n_features_out: int
 
@@ -251,7 +252,7 @@ class Editable(BaseEstimator):
         self.labels_, self.cluster_centers_, self.merged_into_ = labels, result.centers, merged_into
         self.inertia_, self.objective_ = settings.scale * result.inertia, settings.scale * result.objective
         self.constraints_, self.edits_ = constraints, edits
-        self.constraint_report_ = build_report(task.resolved, labels)
+        self.constraint_report_ = build_report(task.resolved, labels, self.constraint_report_.suspects)
         if n_clusters > self._n_features_out:
             self.n_clusters = self._n_features_out = n_clusters
         return self

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import numbers
 
+import numpy as np
+
 from hmrf_fast.constrained import ConstrainedClusterer
 from hmrf_fast.errors import InputError
 from hmrf_fast.inputs import LARGEST, check_choice, check_number
@@ -55,8 +57,14 @@ class HMRFKMeans(ConstrainedClusterer):
     infer_constraints : bool, default=True
         Penalise entailed constraints too: must-links within a neighbourhood and cannot-links between neighbourhoods
         that one given cannot-link separates. Large sets of them are never listed: sums over neighbourhoods stand for
-        them. Costs up to 64 pairs per constrained row and iteration. False penalises the given pairs only: for noisy
-        constraints, and faster with very many.
+        them. Costs up to 64 pairs per constrained row and iteration. False penalises the given pairs only: faster with
+        very many.
+    filter_constraints : {"auto", True, False}, default="auto"
+        Leave out given pairs that are probably wrong; ``constraint_report_.suspects`` lists them. They are the pairs
+        that the best labels violate when every pair may be broken for a constant price on the scale of the data, which
+        takes two further fits. "auto" does so if given pairs contradict one another. True looks for wrong pairs in any
+        case: for few pairs of doubtful origin, which rarely contradict. Hard pairs, groups and labels are never left
+        out.
     init : {"auto", "low_rank", "neighborhoods", "k-means++", "random", "printed"}, array of shape (K, d) or callable,
     default="auto"
         The start. Neighbourhoods of must-linked rows seed the first clusters in all named ones (more of them than
@@ -69,8 +77,9 @@ class HMRFKMeans(ConstrainedClusterer):
         printed start alone ends near chance, the low-rank one reaches without any constraint what the paper reports
         for 500. A callable gets ``(X, n_clusters, random_state=seed)`` and returns centroids.
     n_init : int, default=10
-        Number of random starts; the lowest objective wins. For "low_rank" the winner among them is chosen in each
-        truncated SVD, and the winners of all ranks (starts 0, 1, ... of the log) compete in the full space.
+        Number of random starts; the lowest objective wins. With priced constraints every second one of "k-means++"
+        and "low_rank" ignores the neighbourhoods, since a few pairs can make bad seeds. For "low_rank" the best of
+        either half is chosen in each truncated SVD, and these (starts 0, 1, ... of the log) compete in the full space.
     e_step : {"block_icm", "icm"}, default="block_icm"
         "icm" moves one row at a time until nothing changes (section 3.4); "block_icm" then also moves whole must-link
         neighbourhoods, and repeats. Never worse than "icm" from the same start.
@@ -137,7 +146,7 @@ class HMRFKMeans(ConstrainedClusterer):
     constraint_report_ : ConstraintReport
         Satisfied and violated constraints, neighbourhoods, contradictions; ``print`` it.
     constraints_ : Constraints
-        What the fit was given, and the pairs that record later corrections.
+        What the fit was given, without the suspects, and the pairs that record later corrections.
     edits_ : tuple of Edit
         The corrections since the fit, see `move`, `merge` and `split`.
     merged_into_ : ndarray of shape (K,), int32
@@ -190,6 +199,7 @@ class HMRFKMeans(ConstrainedClusterer):
         cannot_link_weight=1.0,
         penalty="distance",
         infer_constraints=True,
+        filter_constraints="auto",
         init="auto",
         n_init=10,
         e_step="block_icm",
@@ -215,6 +225,7 @@ class HMRFKMeans(ConstrainedClusterer):
         self.cannot_link_weight = cannot_link_weight
         self.penalty = penalty
         self.infer_constraints = infer_constraints
+        self.filter_constraints = filter_constraints
         self.init = init
         self.n_init = n_init
         self.e_step = e_step
@@ -233,6 +244,8 @@ class HMRFKMeans(ConstrainedClusterer):
 
     def _settings(self) -> Settings:
         check_choice("penalty", self.penalty, ("distance", "potts"))
+        if not (isinstance(self.filter_constraints, (bool, np.bool_)) or self.filter_constraints == "auto"):
+            raise InputError(f"filter_constraints must be 'auto', True or False, got {self.filter_constraints!r}")
         for name in ("weight_prior", "learning_rate"):
             if getattr(self, name) is not None:
                 check_number(name, getattr(self, name), numbers.Real, 0, LARGEST, open_low=True)
@@ -249,6 +262,7 @@ class HMRFKMeans(ConstrainedClusterer):
             must_link_weight=self.must_link_weight,
             cannot_link_weight=self.cannot_link_weight,
             learn_weights=bool(self.learn_weights),
+            doubt=self.filter_constraints,
             learning_rate=self.learning_rate,
             weight_prior=self.weight_prior,
         )

@@ -28,6 +28,12 @@ def hard_seeds(member: np.ndarray, first: np.ndarray, codes: np.ndarray, by_size
     return Seeds(share, first, codes, by_size)
 
 
+def no_seeds(n_rows: int) -> Seeds:
+    """No group may seed."""
+    none = np.zeros(0, np.int64)
+    return hard_seeds(np.full(n_rows, -1, np.int32), none, none)
+
+
 def seeds_of(problem: Problem, resolved: Resolved, by_size: bool) -> Seeds:
     """Neighbourhoods with two or more rows of positive weight, and those of the classes, however small.
 

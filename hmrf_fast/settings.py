@@ -32,6 +32,7 @@ class Settings(NamedTuple):
     options: Options
     penalty: str = "distance"
     infer: bool = True
+    doubt: bool | str = False  # leave out pairs that are probably wrong; "auto": where given pairs contradict
     must_link_weight: float = 1.0
     cannot_link_weight: float = 1.0
     learning_rate: float | None = None

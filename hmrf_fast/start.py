@@ -44,11 +44,12 @@ def starts(
             f"init='low_rank' needs more than {2 * min(RANKS)} distinct rows and features, the data has "
             f"{problem.n_rows} and {problem.corpus.n_features}; use init='k-means++'"
         )
+    explore = problem.graph.rows.size > 0 and not settings.fixed_labels
     if init == "low_rank" or (init == "auto" and low_rank):
-        yield from low_rank_starts(problem, seeds, settings.options, settings.n_init, rng, past)
+        yield from low_rank_starts(problem, seeds, settings.options, settings.n_init, rng, explore, past)
         return
     rest = RESTS.get(init, "k-means++")
-    explore = rest == "k-means++" and problem.graph.rows.size > 0 and not settings.fixed_labels
+    explore = explore and rest == "k-means++"
     n_init = 1 if rest == "farthest" else useful_restarts(problem, seeds, settings.n_init)
     past.go_on(rng)
     yield from map(Start, restarts(problem, seeds, rest, n_init, rng, explore, past.drawn))

@@ -16,11 +16,20 @@ API_FILES = sorted((ROOT / "hmrf_fast").rglob("*.py"))
 # From right to left: a module may import from its own layer and from those above it in this list, never from below.
 LAYERS = (
     {"kernels"},
-    {"errors", "machine", "scores", "atomic", "archive", "json_logs", "signals"},
+    {"errors", "machine", "atomic", "archive", "json_logs", "signals"},
     {"groups", "pairs", "label_priors"},
     {"geometry", "feasibility"},
     {"e_step", "m_step", "weight_step", "relocation", "pruning"},
-    {"constraints", "components", "contradictions", "neighborhoods", "violations", "constraint_report", "examination"},
+    {
+        "constraints",
+        "components",
+        "contradictions",
+        "neighborhoods",
+        "violations",
+        "constraint_report",
+        "scores",
+        "examination",
+    },
     {"penalties", "closure", "enumeration", "implicit"},
     {
         "inputs",
@@ -43,6 +52,7 @@ LAYERS = (
         "assembly",
         "prediction",
         "editing",
+        "doubt",
         "model_state",
         "persistence",
         "checkpoint_file",
@@ -54,7 +64,7 @@ LAYERS = (
         "reporting",
     },
     {"hmrf_kmeans", "pckmeans", "seeded", "copkmeans", "spherical", "active", "loading"},
-    {"datasets", "protocol", "plotting", "ablations", "compiling"},
+    {"datasets", "selection", "protocol", "plotting", "ablations", "compiling"},
     {"io"},
     {"app"},
 )
