@@ -17,13 +17,12 @@ API_FILES = sorted((ROOT / "hmrf_fast").rglob("*.py"))
 LAYERS = (
     {"kernels"},
     {"errors", "machine", "scores", "atomic", "archive", "json_logs", "signals"},
-    {"groups", "pairs", "label_priors"},
+    {"groups", "pairs", "label_priors", "inputs", "rows"},
     {"geometry", "feasibility"},
     {"e_step", "m_step", "weight_step", "relocation", "pruning"},
     {"constraints", "components", "contradictions", "neighborhoods", "violations", "constraint_report", "examination"},
     {"penalties", "closure", "enumeration", "implicit"},
     {
-        "inputs",
         "seeds",
         "neighborhood_seeds",
         "seeding",
@@ -35,11 +34,11 @@ LAYERS = (
         "outcomes",
         "convergence",
         "draws",
-        "rows",
         "memory",
     },
     {
         "settings",
+        "sources",
         "assembly",
         "prediction",
         "editing",
