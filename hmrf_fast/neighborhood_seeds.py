@@ -79,10 +79,15 @@ def gather(problem: Problem, seeds: Seeds) -> Neighborhoods:
 
 def distances_to(problem: Problem, pairs, weights: np.ndarray, row: int) -> np.ndarray:
     """(n,) phi between one row and all rows; cost nnz."""
-    phi, few = np.empty(problem.n_rows), problem.rows.take(np.array([row]))
+    few = problem.rows.take(np.array([row]))
     side = PairSide(few.corpus, few.of(pairs), few.of(problem.unit))
-    shared = side, int(few.numbers[0]), weights, problem.metric.entropic
-    problem.fill(_find_phi, (pairs, problem.unit), (phi,), shared)
+    return _distances_to(problem, pairs, weights, side, int(few.numbers[0]))
+
+
+def _distances_to(problem: Problem, pairs, weights: np.ndarray, other: PairSide, number: int) -> np.ndarray:
+    """(n,) phi between a row of another corpus and all rows."""
+    phi = np.empty(problem.n_rows)
+    problem.fill(_find_phi, (pairs, problem.unit), (phi,), (other, number, weights, problem.metric.entropic))
     return np.maximum(phi, 0.0)
 
 
@@ -126,14 +131,11 @@ def _first_best(score: np.ndarray, tie: np.ndarray, barred: np.ndarray) -> int:
 
 
 def distances_to_center(problem: Problem, center: np.ndarray) -> np.ndarray:
-    """(n,) phi between a dense centroid and all rows: the centroid joins the corpus as one more row."""
-    weights, head = np.ones(problem.n_features), sp.csr_matrix(center[None, :])
-    distances = np.empty(problem.n_rows)
-    for first, last, rows in row_blocks(problem):
-        both = as_corpus(sp.vstack([head, rows], format="csr"))
-        joined = build_problem(both, problem.metric, np.ones(1 + last - first), empty_graph(), 1)
-        distances[first:last] = distances_to(joined, measure(joined, weights).pairs, weights, 0)[1:]
-    return distances
+    """(n,) phi between a dense centroid and all rows; cost nnz."""
+    weights, plain = np.ones(problem.n_features), problem._replace(graph=empty_graph(), potts=False)
+    head = build_problem(as_corpus(sp.csr_matrix(center[None, :])), problem.metric, np.ones(1), empty_graph(), 1)
+    side = PairSide(head.corpus, measure(head, weights).pairs, head.unit)
+    return _distances_to(problem, measure(plain, weights).pairs, weights, side, 0)
 
 
 def row_center(problem: Problem, row: int) -> np.ndarray:
