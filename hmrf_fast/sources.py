@@ -6,6 +6,7 @@ import numpy as np
 
 from hmrf_fast import inputs
 from hmrf_fast.errors import InputError
+from hmrf_fast.rows.cluster import DaskRows, is_dask
 from hmrf_fast.rows.disk import DiskRows
 from hmrf_fast.rows.interface import Rows
 from hmrf_fast.rows.memory import MemoryRows
@@ -20,7 +21,7 @@ def check_source(estimator, X, *, reset: bool, dtype=None, copy: bool = True):
     InputError
         See ``inputs.check_matrix``; and if a store does not hold what the estimator needs.
     """
-    X = DiskRows(X) if is_store(X) else X
+    X = DiskRows(X) if is_store(X) else DaskRows(X) if is_dask(X) else X
     if not isinstance(X, Rows):
         return inputs.check_matrix(estimator, X, reset=reset, dtype=dtype, copy=copy)
     if dtype is not None and np.dtype(dtype) != X.dtype:

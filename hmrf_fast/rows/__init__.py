@@ -3,6 +3,7 @@
 `DiskRows`, or the path of its folder, may stand for X in ``fit`` and ``predict``; the ``write_`` functions make one.
 """
 
+from hmrf_fast.rows.cluster import DaskRows
 from hmrf_fast.rows.convert import (
     write_blocks,
     write_h5ad,
@@ -16,6 +17,7 @@ from hmrf_fast.rows.interface import Rows
 from hmrf_fast.rows.texts import read_texts, write_texts
 
 __all__ = [
+    "DaskRows",
     "DiskRows",
     "Rows",
     "read_texts",
