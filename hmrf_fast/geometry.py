@@ -161,8 +161,14 @@ def content_keys(problem: Problem) -> np.ndarray:
     """(n,) uint64 hashes of the rows' content; cost nnz unless known."""
     if problem.keys is not None:
         return problem.keys
-    keys = np.empty(problem.n_rows, np.uint64)
-    problem.fill(_find_keys, outputs=(keys,))
+    return row_keys(problem.rows, problem.n_threads)
+
+
+def row_keys(rows: Rows, n_threads: int = 1) -> np.ndarray:
+    """(n,) uint64 hashes of the rows' content; cost nnz."""
+    keys = np.empty(rows.shape[0], np.uint64)
+    for _ in rows.map(_find_keys, outputs=(keys,), n_threads=n_threads):
+        pass
     return keys
 
 

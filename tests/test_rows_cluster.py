@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 import signal
 import warnings
@@ -44,7 +45,7 @@ def corpus(n_rows=400, n_features=80):
 
 
 def pieces(X, bounds):
-    return [dask.delayed(X[first:last]) for first, last in zip(bounds[:-1], bounds[1:], strict=True)]
+    return [dask.delayed(X[first:last]) for first, last in itertools.pairwise(bounds)]
 
 
 def fit(X, known, **parameters):
