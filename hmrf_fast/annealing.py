@@ -37,7 +37,7 @@ class Nodes(NamedTuple):
 
 def affordable(problem: Problem) -> bool:
     """Whether memberships of all rows and two more copies of these are no burden."""
-    return max(problem.corpus.indices.size, problem.n_rows * problem.n_clusters) <= LARGEST
+    return max(problem.n_entries, problem.n_rows * problem.n_clusters) <= LARGEST
 
 
 def nodes_of(problem: Problem) -> Nodes:

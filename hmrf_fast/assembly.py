@@ -15,6 +15,7 @@ from hmrf_fast.neighborhoods import Resolved, resolve
 from hmrf_fast.penalties import empty_graph, plan
 from hmrf_fast.seeds import Seeds, probable_seeds, seeds_of
 from hmrf_fast.settings import Known, Settings
+from hmrf_fast.sources import as_rows, refuse_negative
 
 STACK_LEVEL = 6  # from the warnings below to the caller of ``fit``
 
@@ -34,7 +35,7 @@ def assemble(
     """Refuse what does not fit together and build the problem; cost nnz plus constraints."""
     n_rows, metric = matrix.shape[0], metric_named(settings.metric)
     if metric.entropic:
-        inputs.refuse_negative(matrix, settings.metric, whose)
+        refuse_negative(matrix, settings.metric, whose)
     weight = inputs.check_sample_weight(sample_weight, matrix)
     if known.shares is not None and len(known.shares) != n_rows:
         raise InputError(f"partial_labels has {len(known.shares)} rows of probabilities, X has {n_rows} rows")
@@ -45,7 +46,7 @@ def assemble(
     else:
         graph = plan(resolved, enumerate_all=entropic, n_clusters=n_clusters)
     problem = build_problem(
-        inputs.as_corpus(matrix), metric, weight, graph, n_clusters, potts=settings.penalty == "potts",
+        as_rows(matrix), metric, weight, graph, n_clusters, potts=settings.penalty == "potts",
         n_threads=n_threads,
     )  # fmt: skip
     if np.any(merged_into != np.arange(merged_into.size)):

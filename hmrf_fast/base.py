@@ -32,6 +32,7 @@ from hmrf_fast.persistence import save_model
 from hmrf_fast.prediction import CentroidModel
 from hmrf_fast.reporting.estimator import Reported
 from hmrf_fast.settings import Known, Settings, finish_options, given_knowledge, is_array, priced, thread_count
+from hmrf_fast.sources import check_source, in_memory
 from hmrf_fast.start import starts
 
 logger = logging.getLogger("hmrf_fast")
@@ -75,9 +76,11 @@ class Clusterer(Reported, BatchLearner, CentroidModel):
     ):
         """Check everything, then iterate, then publish."""
         settings = self._settings()
-        matrix = inputs.check_matrix(self, X, reset=True, dtype=self.dtype, copy=self.copy_x)
+        matrix = check_source(self, X, reset=True, dtype=self.dtype, copy=self.copy_x)
         if matrix.shape[0] < self.n_clusters:
             raise InputError(f"n_samples={matrix.shape[0]} should be >= n_clusters={self.n_clusters}")
+        if callable(settings.init):
+            in_memory(matrix, "init as a function")
         known = given_knowledge(settings, self.n_clusters, must_link, cannot_link, partial_labels, constraints)
         warm = self._previous(settings, matrix)
         merged_into = self.merged_into_ if warm else np.arange(self.n_clusters, dtype=np.int32)
@@ -88,6 +91,7 @@ class Clusterer(Reported, BatchLearner, CentroidModel):
         frame = None
         known, doubted = self._trusted(settings, matrix, known, sample_weight, merged_into, journey.place.seed)
         if settings.metric == MAHALANOBIS.name:
+            matrix = in_memory(matrix, "metric='mahalanobis'")
             task, chosen, frame = self._lifted(settings, matrix, known, sample_weight, merged_into, journey)
         else:
             task = self._assemble(settings, matrix, known, sample_weight, self.n_clusters, merged_into)

@@ -19,6 +19,7 @@ from hmrf_fast.kernels.types import Sums
 from hmrf_fast.m_step import statistics, sum_rows
 from hmrf_fast.penalties import empty_graph
 from hmrf_fast.settings import Known, Settings, finish_options, given_knowledge, thread_count
+from hmrf_fast.sources import as_rows, check_source
 from hmrf_fast.weight_step import prior_cost
 
 
@@ -58,7 +59,7 @@ class BatchLearner(Editable):
             return self
         settings, sample_weight = self._batch_settings(), knowledge[-1]
         running, steps = self._running or self._sums_of_fit(), 1 if self._running is None else self.n_steps_
-        matrix = inputs.check_matrix(self, X, reset=False, dtype=self.dtype, copy=self.copy_x)
+        matrix = check_source(self, X, reset=False, dtype=self.dtype, copy=self.copy_x)
         known = given_knowledge(settings, self.n_clusters, *knowledge[:-1])
         self._refuse_other_classes(settings, known)
         task = self._assemble(settings, matrix, known, sample_weight, self.n_clusters, self.merged_into_)
@@ -116,9 +117,9 @@ class BatchLearner(Editable):
         """Sums of the rows of the last fit under its labels; cost nnz."""
         if self._training.X is None:
             raise InputError("this model was loaded or copied and the rows of its fit stayed behind: fit anew")
-        matrix = inputs.check_matrix(self, self._training.X, reset=False, dtype=self.dtype)
+        matrix = check_source(self, self._training.X, reset=False, dtype=self.dtype)
         problem = build_problem(
-            inputs.as_corpus(matrix), self._fitted.metric,
+            as_rows(matrix), self._fitted.metric,
             inputs.check_sample_weight(self._training.sample_weight, matrix), empty_graph(), self.n_clusters,
             n_threads=thread_count(self.n_threads),
         )  # fmt: skip

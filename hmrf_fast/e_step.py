@@ -10,13 +10,14 @@ from hmrf_fast.geometry import Geometry, Problem
 from hmrf_fast.kernels import pool
 from hmrf_fast.kernels.closure import move_blocks, sweep_blocks
 from hmrf_fast.kernels.closure_energy import block_partners
-from hmrf_fast.kernels.distances import assign_rows, distance_block
+from hmrf_fast.kernels.distances import distance_block
 from hmrf_fast.kernels.exchange import exchanges
 from hmrf_fast.kernels.icm import block_moves, sweeps, violation_cost
 from hmrf_fast.kernels.metrics import NONE
-from hmrf_fast.kernels.types import ClusterTerms
+from hmrf_fast.kernels.types import ClusterTerms, Corpus, PairTerms, PenaltyGraph, RowTerms
 from hmrf_fast.label_priors import FORBIDDEN
-from hmrf_fast.pruning import Search, empty_table, fill_table, lane_terms
+from hmrf_fast.pruning import Search, empty_table, fill_table, find_nearest, lane_terms
+from hmrf_fast.rows.block import Block
 
 MAX_SWEEPS = 1000
 MAX_ROUNDS = 50
@@ -35,15 +36,24 @@ def build_table(problem: Problem, clusters: ClusterTerms) -> np.ndarray:
 def nearest_centroids(problem: Problem, geometry: Geometry, clusters: ClusterTerms, table: np.ndarray):
     """labels (n,) int32 and distances (n,) float64 of the nearest centroid of every row; cost nnz * K."""
     labels, nearest = np.empty(problem.n_rows, np.int32), np.empty(problem.n_rows)
-    lanes, every = lane_terms(clusters, table, problem.metric.centred), np.arange(problem.n_rows)
-    problem.over_rows(
-        lambda first, last: assign_rows(
-            problem.corpus, geometry.rows, table, *lanes, every, first, last, labels, nearest, NONE
-        ),
-        problem.n_clusters,
-    )
+    lanes = lane_terms(clusters, table, problem.metric.centred)
+    problem.fill(find_nearest, (geometry.rows,), (labels, nearest, NONE), (table, *lanes))
     nearest += geometry.rows.base
     return labels, nearest
+
+
+def all_distances(problem: Problem, geometry: Geometry, clusters: ClusterTerms, table: np.ndarray) -> np.ndarray:
+    """(n, K) distances of all rows to all centroids; cost nnz * K."""
+    result = np.empty((problem.n_rows, problem.n_clusters))
+    problem.fill(_find_distances, (geometry.rows,), (result,), (table, clusters.offset, clusters.cross))
+    return result
+
+
+def _find_distances(block: Block, _, terms: RowTerms, result: np.ndarray, table, offset, cross) -> None:
+    every = np.arange(block.n_rows)
+    _fill_distances(
+        block.corpus, terms, table, offset, cross, every, result, block.n_threads, block.n_entries + block.n_rows
+    )
 
 
 def free_search(problem: Problem, *, prune: bool) -> Search:
@@ -55,19 +65,22 @@ def free_search(problem: Problem, *, prune: bool) -> Search:
 
 
 def distances_of(problem: Problem, geometry: Geometry, clusters: ClusterTerms, table, rows: np.ndarray) -> np.ndarray:
-    """(r, K) distances of the given rows (int64) to all centroids."""
-    block = np.empty((rows.size, problem.n_clusters))
-    bounds = pool.even_chunks(rows.size, -(-rows.size // BLOCK_CHUNK))
-    mean_entries = problem.corpus.indices.size / max(problem.n_rows, 1) + 1
-    pool.run_chunks(
-        lambda first, last: distance_block(
-            problem.corpus, geometry.rows, table, clusters.offset, clusters.cross, rows, first, last, block
-        ),
-        bounds,
-        problem.n_threads,
-        rows.size * mean_entries * problem.n_clusters,
-    )
+    """(r, K) distances of the given rows (int64, ascending) to all centroids."""
+    few, block = problem.rows.take(rows), np.empty((rows.size, problem.n_clusters))
+    entries = rows.size * (problem.n_entries / max(problem.n_rows, 1) + 1)
+    terms, offset, cross = few.of(geometry.rows), clusters.offset, clusters.cross
+    _fill_distances(few.corpus, terms, table, offset, cross, few.numbers, block, problem.n_threads, entries)
     return block
+
+
+def _fill_distances(corpus, terms: RowTerms, table, offset, cross, numbers, block, n_threads: int, entries) -> None:
+    """block (r, K) OUT: distances of the rows of a corpus with the given numbers (r,)."""
+    pool.run_chunks(
+        lambda first, last: distance_block(corpus, terms, table, offset, cross, numbers, first, last, block),
+        pool.even_chunks(numbers.size, -(-numbers.size // BLOCK_CHUNK)),
+        n_threads,
+        entries * block.shape[1],
+    )
 
 
 def assign(
@@ -180,8 +193,9 @@ def settle(problem: Problem, geometry: Geometry, costs: np.ndarray, nodes: np.nd
     """
     graph, links = problem.graph, geometry.links
     movable = (graph.node_block < 0).astype(np.uint8)  # the nodes of implicit blocks are moved by their own kernels
-    shared = (problem.corpus, geometry.pairs, geometry.weights, geometry.phi_max, costs, graph, links, nodes)
-    scratch = _scratch(problem)
+    scratch = scratch_tables(problem)
+    corpus, pairs, local = local_blocks(problem, geometry) if scratch else (None, None, graph)
+    shared = (corpus, pairs, geometry.weights, geometry.phi_max, costs, local, links, nodes)
     for round_number in range(MAX_ROUNDS):
         round_seed = seed + np.uint64(MAX_ROUNDS * round_number)
         for sweep in range(MAX_ROUNDS):
@@ -202,11 +216,18 @@ def settle(problem: Problem, geometry: Geometry, costs: np.ndarray, nodes: np.nd
         raise InfeasibleError("a constrained row found no label that its hard cannot-links allow")
 
 
-def _scratch(problem: Problem) -> tuple[np.ndarray, ...]:
+def local_blocks(problem: Problem, geometry: Geometry) -> tuple[Corpus, PairTerms, PenaltyGraph]:
+    """Rows, their pair terms and the graph of implicit blocks as their kernels need them: row numbers are those of the
+    corpus."""
+    few = problem.touched
+    return few.corpus, few.of(geometry.pairs), problem.graph._replace(rows=few.numbers)
+
+
+def scratch_tables(problem: Problem) -> tuple[np.ndarray, ...]:
     """Two zero tables (d, K) for the sums of implicit blocks, if there are any."""
     if problem.graph.block_ptr.size <= 1:
         return ()
-    return tuple(np.zeros((problem.corpus.n_features, problem.n_clusters)) for _ in range(2))
+    return tuple(np.zeros((problem.n_features, problem.n_clusters)) for _ in range(2))
 
 
 def violations(problem: Problem, geometry: Geometry, labels: np.ndarray):
@@ -219,21 +240,13 @@ def violations(problem: Problem, geometry: Geometry, labels: np.ndarray):
         return 0.0, None, None, 0.0
     row_labels = labels[graph.rows]
     cost = violation_cost(graph.pair_kind, graph.pair_first, graph.pair_second, geometry.pair_cost, row_labels)
-    scratch = _scratch(problem)
+    scratch = scratch_tables(problem)
     if not scratch:
         return cost, None, None, 0.0
     nodes = row_labels[graph.node_rows[graph.node_ptr[:-1]]]
     count, phi_sum, cannot = np.empty(graph.rows.size), np.empty(graph.rows.size), np.zeros(1)
+    corpus, pairs, local = local_blocks(problem, geometry)
     cost += block_partners(
-        problem.corpus,
-        geometry.pairs,
-        geometry.weights,
-        geometry.phi_max,
-        graph,
-        nodes,
-        *scratch,
-        count,
-        phi_sum,
-        cannot,
+        corpus, pairs, geometry.weights, geometry.phi_max, local, nodes, *scratch, count, phi_sum, cannot
     )
     return cost, count, phi_sum, float(cannot[0])

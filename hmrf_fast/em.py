@@ -51,13 +51,13 @@ def run(
     From the ``Progress`` of an earlier run with the same arguments it goes on to the same bits.
     """
     if geometry is None:
-        geometry = measure(problem, np.ones(problem.corpus.n_features) if start.weights is None else start.weights)
+        geometry = measure(problem, np.ones(problem.n_features) if start.weights is None else start.weights)
     return _Loop(problem, options, seed, geometry).run(start)
 
 
 def revise(problem: Problem, start: Start, changed: np.ndarray, options: Options) -> Revision:
     """New centroids of the changed clusters, for labels set by hand; all others are left as they are."""
-    weights = np.ones(problem.corpus.n_features) if start.weights is None else start.weights
+    weights = np.ones(problem.n_features) if start.weights is None else start.weights
     loop = _Loop(problem, options, 0, measure(problem, weights))
     return loop.revise(start, changed)
 

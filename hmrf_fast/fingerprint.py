@@ -8,21 +8,25 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
+from hmrf_fast.geometry import row_keys
+from hmrf_fast.rows.interface import Rows
 from hmrf_fast.settings import Known, Settings
 
 IGNORED = ("callback", "watch")  # they do not change what is computed
 
 
 def fingerprint(
-    settings: Settings, n_clusters: int, matrix: sp.csr_matrix, known: Known, sample_weight: Any, warm: Any
+    settings: Settings, n_clusters: int, matrix: sp.csr_matrix | Rows, known: Known, sample_weight: Any, warm: Any
 ) -> dict[str, str]:
     """Names and values that two fits have in common if they compute the same; cost nnz.
 
     A callable ``init`` counts by its name alone. The seed is compared elsewhere.
     """
-    told = {
-        "rows": digest((matrix.shape, matrix.indptr.astype(np.int64), matrix.indices.astype(np.int64), matrix.data))
-    }
+    if isinstance(matrix, Rows):
+        told = {"rows": digest((matrix.shape, matrix.dtype.name, row_keys(matrix)))}
+    else:
+        parts = matrix.shape, matrix.indptr.astype(np.int64), matrix.indices.astype(np.int64), matrix.data
+        told = {"rows": digest(parts)}
     given = {name: value for name, value in known.given.__getstate__().items() if not name.startswith("_")}
     told["constraints"] = digest((given, known.shares))
     told["sample_weight"] = digest(None if sample_weight is None else np.asarray(sample_weight, np.float64))

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -13,9 +14,12 @@ from hmrf_fast.kernels.metrics import METRICS, NONE, Metric
 from hmrf_fast.kernels.moments import feature_extent, row_moments, row_norms
 from hmrf_fast.kernels.pairs import pair_distances
 from hmrf_fast.kernels.rng import row_digests
-from hmrf_fast.kernels.sums import feature_chunks
-from hmrf_fast.kernels.types import Corpus, Links, Moments, PairTerms, PenaltyGraph, RowTerms
+from hmrf_fast.kernels.sums import feature_chunks, feature_load
+from hmrf_fast.kernels.types import Corpus, Links, Moments, PairSide, PairTerms, PenaltyGraph, RowTerms
 from hmrf_fast.label_priors import NO_PRIORS, LabelPriors
+from hmrf_fast.rows.block import Block, Few, rows_between
+from hmrf_fast.rows.interface import Rows
+from hmrf_fast.rows.memory import MemoryRows
 
 PAIR_CHUNK = 4096
 NO_MERGERS = np.zeros(0, np.int32)
@@ -24,7 +28,7 @@ NO_MERGERS = np.zeros(0, np.int32)
 class Problem(NamedTuple):
     """Everything that stays the same during a fit."""
 
-    corpus: Corpus
+    rows: Rows
     metric: Metric
     graph: PenaltyGraph
     n_clusters: int
@@ -34,7 +38,6 @@ class Problem(NamedTuple):
     signed: bool  # whether any value is negative
     potts: bool  # constant penalties in place of distances
     keys: np.ndarray | None  # (n,) uint64, see ``content_keys``; None until somebody needs them
-    row_bounds: np.ndarray
     feature_bounds: np.ndarray
     n_threads: int
     memo: dict[str, Any]  # what follows from the fields above and only some fits need, kept once it is known
@@ -57,17 +60,44 @@ class Problem(NamedTuple):
         starts for permuted rows, and for repeated rows as for weighted ones."""
         return np.argsort(content_keys(self), kind="stable")
 
-    def over_rows(self, task, cost_per_entry: float = 1.0) -> list:
-        """Run ``task(first, last)`` over the fixed row chunks."""
-        work = (self.corpus.indices.size + self.n_rows) * cost_per_entry
-        return pool.run_chunks(task, self.row_bounds, self.n_threads, work)
+    @property
+    def n_features(self) -> int:
+        return self.rows.n_features
 
-    def over_features(self, task, cost_per_entry: float = 4.0) -> list:
-        """Run ``task(first, last)`` over one span of features per thread: each sum belongs to one span, so any grid
-        gives the same bits, and a pass over few non-zeros takes all features at once."""
-        work = self.corpus.indices.size * cost_per_entry
-        bounds = self.feature_bounds if work >= pool.SERIAL_WORK else self.feature_bounds[[0, -1]]
-        return pool.run_chunks(task, bounds, self.n_threads, work)
+    @property
+    def row_bounds(self) -> np.ndarray:
+        """Row chunks, a function of the row pointers alone."""
+        if "row_bounds" not in self.memo:
+            self.memo["row_bounds"] = pool.row_chunks(self.rows.indptr)
+        return self.memo["row_bounds"]
+
+    @property
+    def n_entries(self) -> int:
+        return self.rows.nnz
+
+    @property
+    def corpus(self) -> Corpus:
+        """All rows as one corpus, for what works in memory only."""
+        assert isinstance(self.rows, MemoryRows)
+        return self.rows.corpus
+
+    def map(self, task, inputs=(), outputs=(), shared=(), **grid) -> Iterator[Any]:
+        """A pass over the rows, see ``Rows.map``; yields what the task returns for each block."""
+        return self.rows.map(task, inputs, outputs, shared, n_threads=self.n_threads, **grid)
+
+    def fill(self, task, inputs=(), outputs=(), shared=(), **grid) -> None:
+        """A pass over the rows that leaves everything it finds in its outputs."""
+        for _ in self.map(task, inputs, outputs, shared, **grid):
+            pass
+
+    def add(self, task, inputs, shared, total: np.ndarray, **grid) -> None:
+        """A sum over the rows, see ``Rows.add``."""
+        self.rows.add(task, inputs, shared, total, n_threads=self.n_threads, **grid)
+
+    @property
+    def touched(self) -> Few:
+        """The rows that listed or implicit constraints touch, in memory."""
+        return self.rows.take(self.graph.rows)
 
 
 class Geometry(NamedTuple):
@@ -90,67 +120,72 @@ def metric_named(name: str) -> Metric:
     return MAHALANOBIS if name == MAHALANOBIS.name else METRICS[name]
 
 
-def build_problem(corpus, metric, sample_weight, graph, n_clusters, *, potts=False, n_threads=1, keys=None) -> Problem:
-    """Norms and chunk grids of a corpus under the metric named ``metric``; cost nnz.
+def build_problem(rows, metric, sample_weight, graph, n_clusters, *, potts=False, n_threads=1, keys=None) -> Problem:
+    """Norms and chunk grids of rows (or of a corpus) under the metric named ``metric``; cost nnz.
 
     ``keys`` (n,) are given where the rows are another view of rows whose content was hashed before.
     """
+    rows = MemoryRows(rows) if isinstance(rows, Corpus) else rows
     metric = metric_named(metric) if isinstance(metric, str) else metric
-    n_rows = corpus.indptr.size - 1
-    row_bounds = pool.row_chunks(corpus.indptr)
-    norms = np.empty((4, n_rows))
-    work = corpus.indices.size * 2.0
-    pool.run_chunks(lambda first, last: row_norms(corpus, first, last, *norms), row_bounds, n_threads, work)
+    norms = np.empty((4, rows.shape[0]))
+    lowest, load = np.inf, np.zeros(rows.n_features, np.int64)
+    for low, found in rows.map(_find_norms, outputs=tuple(norms), shared=(n_threads > 1,), n_threads=n_threads):
+        lowest = min(lowest, low)
+        load += found
     return Problem(
-        corpus=corpus,
+        rows=rows,
         metric=metric,
         graph=graph,
         n_clusters=n_clusters,
         sample_weight=sample_weight,
-        unit=metric.unit(*norms, corpus.n_features),
-        mean=norms[0] * norms[3] / corpus.n_features if metric.centred else NONE,
-        signed=bool(corpus.values.size and corpus.values.min() < 0),
+        unit=metric.unit(*norms, rows.n_features),
+        mean=norms[0] * norms[3] / rows.n_features if metric.centred else NONE,
+        signed=lowest < 0,
         potts=potts,
         keys=keys,
-        row_bounds=row_bounds,
-        feature_bounds=feature_chunks(corpus.indices, corpus.n_features, n_threads),
+        feature_bounds=feature_chunks(load, n_threads) if n_threads > 1 else np.array([0, rows.n_features]),
         n_threads=n_threads,
         memo={},
     )
+
+
+def _find_norms(block: Block, _, largest, square, absolute, total, counted: bool) -> tuple[float, Any]:
+    """Norms of the block's rows; returns the lowest value and, if asked for, the number of non-zeros per feature."""
+    corpus = block.corpus
+    block.over_rows(lambda first, last: row_norms(corpus, first, last, largest, square, absolute, total), 2.0)
+    lowest = float(corpus.values.min()) if corpus.values.size else np.inf
+    return lowest, feature_load(corpus.indices, corpus.n_features) if counted else 0
 
 
 def content_keys(problem: Problem) -> np.ndarray:
     """(n,) uint64 hashes of the rows' content; cost nnz unless known."""
     if problem.keys is not None:
         return problem.keys
-    corpus, keys = problem.corpus, np.empty(problem.n_rows, np.uint64)
+    return row_keys(problem.rows, problem.n_threads)
 
-    def task(first: int, last: int) -> None:
-        part = rows_between(corpus, first, last)
-        bits = part.values.astype(np.float64, copy=False).view(np.uint64)
-        row_digests(part.indptr, part.indices, bits, 0, last - first, keys[first:last])
 
-    problem.over_rows(task, 2.0)
+def row_keys(rows: Rows, n_threads: int = 1) -> np.ndarray:
+    """(n,) uint64 hashes of the rows' content; cost nnz."""
+    keys = np.empty(rows.shape[0], np.uint64)
+    for _ in rows.map(_find_keys, outputs=(keys,), n_threads=n_threads):
+        pass
     return keys
 
 
-def rows_between(corpus: Corpus, first: int, last: int) -> Corpus:
-    """The rows [first, last) as a corpus of their own; columns and values are not copied."""
-    span = slice(corpus.indptr[first], corpus.indptr[last])
-    indptr = corpus.indptr[first : last + 1] - corpus.indptr[first]
-    return Corpus(indptr, corpus.indices[span], corpus.values[span], corpus.n_features)
+def _find_keys(block: Block, _, keys: np.ndarray) -> None:
+    def task(first: int, last: int) -> None:
+        part = rows_between(block.corpus, first, last)
+        bits = part.values.astype(np.float64, copy=False).view(np.uint64)
+        row_digests(part.indptr, part.indices, bits, 0, last - first, keys[first:last])
+
+    block.over_rows(task, 2.0)
 
 
 def measure(problem: Problem, weights: np.ndarray) -> Geometry:
     """All distances' parts that belong to rows and pairs, under the feature weights (d,); cost nnz plus pairs."""
-    metric, corpus = problem.metric, problem.corpus
-    square, total, entropy = (np.empty(problem.n_rows) for _ in range(3))
-    problem.over_rows(
-        lambda first, last: row_moments(
-            corpus, problem.unit, weights, metric.entropic, first, last, square, total, entropy
-        ),
-        8.0 if metric.entropic else 2.0,
-    )
+    metric = problem.metric
+    square, total, entropy = found = tuple(np.empty(problem.n_rows) for _ in range(3))
+    problem.fill(_find_moments, (problem.unit,), found, (weights, metric.entropic))
     moments = Moments(square, total, entropy, problem.mean)
     rows = metric.row_terms(moments, problem.unit, weights)
     pairs = metric.pair_terms(moments, problem.unit, weights)
@@ -175,27 +210,25 @@ def measure(problem: Problem, weights: np.ndarray) -> Geometry:
     )
 
 
+def _find_moments(block: Block, _, unit, square, total, entropy, weights: np.ndarray, entropic: bool) -> None:
+    block.over_rows(
+        lambda first, last: row_moments(block.corpus, unit, weights, entropic, first, last, square, total, entropy),
+        8.0 if entropic else 2.0,
+    )
+
+
 def _listed_phi(problem: Problem, pairs: PairTerms, weights: np.ndarray) -> np.ndarray:
     graph = problem.graph
-    if problem.potts:
+    if problem.potts or graph.pair_kind.size == 0:
         return np.ones(graph.pair_kind.size)
-    phi = np.empty(graph.pair_kind.size)
-    first_rows, second_rows = graph.rows[graph.pair_first], graph.rows[graph.pair_second]
+    few, phi = problem.touched, np.empty(graph.pair_kind.size)
+    side = PairSide(few.corpus, few.of(pairs), few.of(problem.unit))
+    first_rows, second_rows = few.numbers[graph.pair_first], few.numbers[graph.pair_second]
     bounds = pool.even_chunks(phi.size, -(-phi.size // PAIR_CHUNK))
-    mean_entries = problem.corpus.indices.size / max(problem.n_rows, 1)
+    mean_entries = problem.n_entries / max(problem.n_rows, 1)
+    entropic = problem.metric.entropic
     pool.run_chunks(
-        lambda first, last: pair_distances(
-            problem.corpus,
-            pairs,
-            problem.unit,
-            weights,
-            problem.metric.entropic,
-            first_rows,
-            second_rows,
-            first,
-            last,
-            phi,
-        ),
+        lambda first, last: pair_distances(side, side, weights, entropic, first_rows, second_rows, first, last, phi),
         bounds,
         problem.n_threads,
         phi.size * mean_entries * 4.0,
@@ -213,7 +246,7 @@ def _largest_phi(problem: Problem, moments: Moments, weights: np.ndarray) -> tup
         return 0.0, NONE
     if problem.metric.entropic:
         return _two_largest(problem, moments)
-    sides = box_sides(problem.corpus, problem.n_rows) ** 2
+    sides = box_sides(problem) ** 2
     return float(np.sum(sides * weights)), sides
 
 
@@ -222,18 +255,35 @@ def _two_largest(problem: Problem, moments: Moments) -> tuple[float, np.ndarray]
     # At equal weights all rows weigh 1 up to rounding: the lowest rows are taken, not the ones rounding favours.
     tied = np.round(moments.total / max(moments.total.max(initial=0.0), 1e-300), 12)
     top = np.argsort(-tied, kind="stable")[:2]
-    gradient = np.zeros(problem.corpus.n_features)
+    gradient = np.zeros(problem.n_features)
     for row in top:
-        span = slice(problem.corpus.indptr[row], problem.corpus.indptr[row + 1])
-        gradient[problem.corpus.indices[span]] += np.log(2.0) * problem.unit[row] * problem.corpus.values[span]
+        columns, values = one_row(problem, row)
+        gradient[columns] += np.log(2.0) * problem.unit[row] * values
     return float(np.log(2.0) * moments.total[top].sum()), gradient
 
 
-def box_sides(corpus: Corpus, n_rows: int) -> np.ndarray:
-    """(d,) extent of every feature over all rows, unstored zeros included."""
-    low, high = np.full(corpus.n_features, np.inf), np.full(corpus.n_features, -np.inf)
-    count = np.zeros(corpus.n_features, np.int64)
-    feature_extent(corpus, low, high, count)
-    sparse = count < n_rows
-    low[sparse], high[sparse] = np.minimum(low[sparse], 0.0), np.maximum(high[sparse], 0.0)
-    return high - low
+def one_row(problem: Problem, row: int) -> tuple[np.ndarray, np.ndarray]:
+    """Features and values of a row."""
+    few = problem.rows.take(np.array([row]))
+    part = rows_between(few.corpus, few.numbers[0], few.numbers[0] + 1)
+    return part.indices, part.values
+
+
+def box_sides(problem: Problem) -> np.ndarray:
+    """(d,) extent of every feature over all rows, unstored zeros included; found once per problem."""
+    if "sides" not in problem.memo:
+        low, high = np.full(problem.n_features, np.inf), np.full(problem.n_features, -np.inf)
+        count = np.zeros(problem.n_features, np.int64)
+        for lowest, highest, found in problem.map(_find_extent):
+            low, high, count = np.minimum(low, lowest), np.maximum(high, highest), count + found
+        sparse = count < problem.n_rows
+        low[sparse], high[sparse] = np.minimum(low[sparse], 0.0), np.maximum(high[sparse], 0.0)
+        problem.memo["sides"] = high - low
+    return problem.memo["sides"]
+
+
+def _find_extent(block: Block, _) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    n_features = block.corpus.n_features
+    low, high, count = np.full(n_features, np.inf), np.full(n_features, -np.inf), np.zeros(n_features, np.int64)
+    feature_extent(block.corpus, low, high, count)
+    return low, high, count

@@ -15,6 +15,7 @@ from hmrf_fast.kernels.types import Corpus
 
 # of float64 and float32 values, weights and prices: their squares and sums stay finite
 LARGEST, LARGEST32 = 1e100, 1e15
+NOTHING = np.empty(0)
 CHECKED_AT_ONCE = 1 << 20  # values; a mask of all would be a good part of the matrix itself
 
 
@@ -23,6 +24,8 @@ def check_matrix(estimator, X, *, reset: bool, dtype=None, copy: bool = True) ->
 
     The caller's buffers are never changed (with ``copy=False`` a non-canonical CSR input is put in order in place).
     """
+    if hasattr(X, "spans"):
+        raise InputError(f"this needs X in memory, as a matrix, not as {type(X).__name__}")
     kinds = [np.float64, np.float32] if dtype is None else [np.dtype(dtype)]
     checked = validate_data(
         estimator, X, reset=reset, accept_sparse="csr", dtype=kinds if dtype is None else kinds[0],
@@ -33,13 +36,21 @@ def check_matrix(estimator, X, *, reset: bool, dtype=None, copy: bool = True) ->
         _refuse_extreme(matrix)
         return matrix
     matrix = sp.csr_matrix(checked, copy=False)
+    return canonical(
+        matrix, copy=copy and sp.issparse(X) and np.shares_memory(matrix.data, getattr(X, "data", NOTHING))
+    )
+
+
+def canonical(matrix: sp.csr_matrix, *, copy: bool) -> sp.csr_matrix:
+    """A CSR matrix, checked, with sorted indices and neither duplicates nor stored zeros; where it is not so already,
+    it is put in order in place, or a copy of it is."""
     _refuse_malformed(matrix)
     _refuse_extreme(matrix)
-    canonical = matrix.has_canonical_format and (
+    in_order = matrix.has_canonical_format and (
         matrix.nnz == 0 or _offenders(matrix.data[: matrix.nnz], lambda part: part == 0)[1] == 0
     )
-    if not canonical:
-        if copy and sp.issparse(X) and np.shares_memory(matrix.data, getattr(X, "data", np.empty(0))):
+    if not in_order:
+        if copy:
             matrix = matrix.copy()
         try:
             matrix.sum_duplicates()

@@ -39,7 +39,7 @@ def usable_ranks(problem: Problem) -> list[int]:
     Empty where the data is too small for it. Repeated rows and rows of weight 0 do not count.
     """
     n_distinct = np.unique(content_keys(problem)[problem.sample_weight > 0]).size
-    largest = (min(n_distinct, problem.corpus.n_features) - 1) // 2
+    largest = (min(n_distinct, problem.n_features) - 1) // 2
     if largest < min(RANKS):
         return []
     return [rank for rank in sorted({*RANKS, min(problem.n_clusters + 1, 100)}) if rank <= largest]
@@ -65,7 +65,7 @@ def singular_vectors(problem: Problem, rank: int, rng: np.random.Generator) -> n
     The random test vectors live on the feature side, so neither the order of the rows nor whether a row is repeated or
     weighted changes the result. Columns without information are zero. Cost: nnz times rank per pass.
     """
-    n_features = problem.corpus.n_features
+    n_features = problem.n_features
     basis = rng.standard_normal((n_features, min(rank + OVERSAMPLES, n_features)))
     with threadpool_limits(1, "blas"):  # the last bits of a BLAS product depend on its number of threads
         for _ in range(PASSES):
@@ -150,7 +150,7 @@ def _best_of_rank(problem, right, metric, seeds, options, n_init, rng, keys) -> 
         potts=problem.potts, n_threads=problem.n_threads, keys=keys,
     )._replace(priors=problem.priors, merged=problem.merged)  # fmt: skip
     plain = Options(max_iter=RESTART_ITERATIONS, tol=options.tol, e_step=options.e_step)
-    geometry = measure(reduced, np.ones(reduced.corpus.n_features))
+    geometry = measure(reduced, np.ones(reduced.n_features))
     best: list[EMResult] = []
     n_init = useful_restarts(reduced, seeds, n_init)
     for centers in restarts(reduced, seeds, "k-means++", n_init, rng, explore=False):
@@ -168,6 +168,6 @@ def _full_rows(dense: np.ndarray) -> Corpus:
 
 def lift(problem: Problem, labels: np.ndarray, weights: np.ndarray | None = None) -> Start:
     """Labels as a start in the full space: their centroids there, and the labels themselves for the first E-step."""
-    geometry = measure(problem, np.ones(problem.corpus.n_features) if weights is None else weights)
+    geometry = measure(problem, np.ones(problem.n_features) if weights is None else weights)
     statistic = statistics(problem, geometry, sum_rows(problem, geometry, labels))
     return Start(problem.metric.centers(statistic, geometry.weights, 1.0 if problem.metric.smoothed else 0.0), labels)

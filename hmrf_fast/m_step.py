@@ -10,6 +10,7 @@ from hmrf_fast.geometry import Geometry, Problem
 from hmrf_fast.kernels import pool
 from hmrf_fast.kernels.sums import feature_peaks, fixed_point_fits, fixed_point_scale, move_rows, sum_clusters
 from hmrf_fast.kernels.types import ClusterTerms, Sums
+from hmrf_fast.rows.block import Block
 
 REBUILD_SHARE = 0.3  # above this share of moved rows a fresh pass is cheaper than taking rows out and putting them in
 SUM_TASKS = 64
@@ -33,19 +34,23 @@ def sum_rows(problem: Problem, geometry: Geometry, labels: np.ndarray, outdated:
     written over, if there are any.
     """
     exact = fixed_point_fits(geometry.factor)
-    n_clusters, n_features = problem.n_clusters, problem.corpus.n_features
+    n_clusters, n_features = problem.n_clusters, problem.n_features
     scale = _scale(problem, geometry) if exact else np.ones(1)
     table = np.empty((n_clusters, n_features)) if outdated is None else outdated.table
     table = table.view(np.int64 if exact else np.float64)
-    order, ends = by_label(labels, n_clusters)
-    work = problem.corpus.indices.size * 4.0
+    problem.add(_add_clusters, (geometry.factor, labels), (scale,), table)
+    return SumTable(table, scale, labels.copy(), np.full(n_features, 1.0 / scale))
+
+
+def _add_clusters(block: Block, _, factor, labels, scale: np.ndarray, table: np.ndarray, fresh: bool) -> None:
+    order, ends = by_label(labels, len(table))
+    work = block.n_entries * 4.0
     pool.run_chunks(
-        lambda first, last: sum_clusters(problem.corpus, geometry.factor, scale, order, ends, first, last, table),
-        pool.even_chunks(n_clusters, SUM_TASKS, work),
-        problem.n_threads,
+        lambda first, last: sum_clusters(block.corpus, factor, scale, order, ends, first, last, fresh, table),
+        pool.even_chunks(len(table), SUM_TASKS, work),
+        block.n_threads,
         work,
     )
-    return SumTable(table, scale, labels.copy(), np.full(n_features, 1.0 / scale))
 
 
 def by_label(labels: np.ndarray, n_clusters: int) -> tuple[np.ndarray, np.ndarray]:
@@ -63,21 +68,28 @@ def _scale(problem: Problem, geometry: Geometry) -> np.ndarray:
     The features of normalised rows share one scale, which saves looking it up for every non-zero."""
     plain = problem.sample_weight * problem.unit
     if "peaks" not in problem.memo:
-        # A maximum does not depend on the order, so every chunk may keep its own peaks.
-        work = problem.corpus.indices.size * 2.0
-        spans = pool.even_chunks(problem.n_rows, problem.n_threads, work)
-        peaks = np.zeros((spans.size - 1, problem.corpus.n_features))
-        pool.run_chunks(
-            lambda first, last: feature_peaks(problem.corpus, plain, first, last, peaks[np.searchsorted(spans, first)]),
-            spans,
-            problem.n_threads,
-            work,
-        )
-        problem.memo["peaks"] = peaks.max(0)
+        highest = np.zeros(problem.n_features)
+        for found in problem.map(_find_peaks, (plain,)):
+            np.maximum(highest, found, out=highest)
+        problem.memo["peaks"] = highest
     growth = np.divide(geometry.factor, plain, out=np.zeros_like(plain), where=plain > 0).max(initial=0.0)
     peaks = problem.memo["peaks"] * growth
     common = problem.metric.directional or problem.metric.entropic
     return fixed_point_scale(peaks.max(keepdims=True, initial=0.0) if common else peaks, problem.n_rows)
+
+
+def _find_peaks(block: Block, _, plain: np.ndarray) -> np.ndarray:
+    """A maximum does not depend on the order, so every chunk may keep its own peaks."""
+    work = block.n_entries * 2.0
+    spans = pool.even_chunks(block.n_rows, block.n_threads, work)
+    peaks = np.zeros((spans.size - 1, block.corpus.n_features))
+    pool.run_chunks(
+        lambda first, last: feature_peaks(block.corpus, plain, first, last, peaks[np.searchsorted(spans, first)]),
+        spans,
+        block.n_threads,
+        work,
+    )
+    return peaks.max(0)
 
 
 def update_sums(
@@ -92,14 +104,24 @@ def update_sums(
     touched[sums.labels[moved]] = touched[labels[moved]] = True
     if sums.table.dtype != np.int64 or moved.size > REBUILD_SHARE * problem.n_rows:
         return sum_rows(problem, geometry, labels, sums), touched
-    problem.over_features(
-        lambda first, last: move_rows(
-            problem.corpus, geometry.factor, sums.scale, moved, sums.labels, labels, first, last, sums.table
-        ),
-        4.0 * moved.size / max(problem.n_rows, 1),
-    )
+    if moved.size:
+        by_row = geometry.factor, sums.labels, labels
+        problem.add(_move, by_row, (sums.scale, problem.feature_bounds), sums.table, wanted=moved, fresh=False)
     sums.labels[moved] = labels[moved]
     return sums, touched
+
+
+def _move(block: Block, numbers, factor, before, after, scale, bounds: np.ndarray, table, _) -> None:
+    """Each sum belongs to one span of features, so any grid gives the same bits, and a pass over few non-zeros takes
+    all features at once."""
+    work = 16.0 * numbers.size * (block.n_entries / block.n_rows)
+    bounds = bounds if work >= pool.SERIAL_WORK else bounds[[0, -1]]
+    pool.run_chunks(
+        lambda first, last: move_rows(block.corpus, factor, scale, numbers, before, after, first, last, table),
+        bounds,
+        block.n_threads,
+        work,
+    )
 
 
 def statistics(problem: Problem, geometry: Geometry, sums: SumTable) -> Sums:
@@ -153,7 +175,7 @@ def table_products(
 
 def run_groups(problem: Problem, count: int, task) -> None:
     """Run ``task(first, last)`` over groups of ``count`` clusters; what it does must not depend on the grouping."""
-    n_features = problem.corpus.n_features
+    n_features = problem.n_features
     if n_features * count <= SWEPT_AT_ONCE:
         if count:
             task(0, count)

@@ -135,14 +135,14 @@ def refuse_too_large(problem: Problem, init, learn_weights: bool) -> None:
     NotEnoughMemoryError
         Naming both numbers.
     """
-    graph, values = problem.graph, problem.corpus.values
+    graph = problem.graph
     estimate = estimate_memory(
         problem.n_rows,
-        problem.corpus.n_features,
-        values.size,
+        problem.n_features,
+        problem.n_entries,
         problem.n_clusters,
         metric=problem.metric.name,
-        dtype=values.dtype,
+        dtype=problem.rows.dtype,
         learn_weights=learn_weights,
         init=init,
         n_constrained=graph.rows.size,
@@ -150,7 +150,7 @@ def refuse_too_large(problem: Problem, init, learn_weights: bool) -> None:
         implicit=graph.block_ptr.size > 1,
     )
     parts = [
-        (estimate.tables, f"{problem.corpus.n_features} features times {problem.n_clusters} clusters"),
+        (estimate.tables, f"{problem.n_features} features times {problem.n_clusters} clusters"),
         (estimate.constraints, f"{graph.rows.size} constrained rows times {problem.n_clusters} clusters"),
         (estimate.rows + estimate.start, f"{problem.n_rows} rows and the search for a start"),
     ]

@@ -6,22 +6,23 @@ squared Euclidean, and stays finite for I-divergence where one row lacks the oth
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Iterator
 from typing import NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
 
-from hmrf_fast.geometry import Problem, build_problem, measure, rows_between
+from hmrf_fast.geometry import Problem, build_problem, measure, one_row
 from hmrf_fast.inputs import as_corpus
+from hmrf_fast.kernels import pool
 from hmrf_fast.kernels.pairs import pair_distances
-from hmrf_fast.kernels.types import Sums
+from hmrf_fast.kernels.types import PairSide, Sums
 from hmrf_fast.penalties import empty_graph
+from hmrf_fast.rows.block import Block
 from hmrf_fast.seeds import Seeds, hard_seeds
 
 BLOCKS = 16
-SMALLEST_BLOCK = 1 << 17  # non-zeros
+SMALLEST_BLOCK, LARGEST_BLOCK = 1 << 17, 1 << 20  # non-zeros
 
 
 class Neighborhoods(NamedTuple):
@@ -42,15 +43,12 @@ def matrix_of(problem: Problem) -> sp.csr_matrix:
 
 def row_blocks(problem: Problem) -> Iterator[tuple[int, int, sp.csr_matrix]]:
     """Consecutive rows [first, last) as float64 matrices, small beside the corpus, so that what is made of one does not
-    fill the memory; the blocks depend on the corpus alone."""
-    corpus = problem.corpus
-    count = min(BLOCKS, -(-corpus.indices.size // SMALLEST_BLOCK))
-    marks = np.searchsorted(corpus.indptr, corpus.indices.size * np.arange(1, count) // max(count, 1))
-    bounds = np.unique(np.concatenate([[0], marks, [problem.n_rows]])).tolist()
-    for first, last in itertools.pairwise(bounds):
-        part = rows_between(corpus, first, last)
+    fill the memory; the blocks depend on the row pointers alone."""
+    largest = min(max(-(-problem.n_entries // BLOCKS), SMALLEST_BLOCK), LARGEST_BLOCK)
+    for block in problem.rows.spans(pool.even_pieces(problem.rows.indptr, largest)):
+        part, shape = block.corpus, (block.n_rows, problem.n_features)
         values = part.values.astype(np.float64, copy=False)
-        yield first, last, sp.csr_matrix((values, part.indices, part.indptr), (last - first, corpus.n_features))
+        yield block.first, block.first + block.n_rows, sp.csr_matrix((values, part.indices, part.indptr), shape)
 
 
 def gather(problem: Problem, seeds: Seeds) -> Neighborhoods:
@@ -63,7 +61,7 @@ def gather(problem: Problem, seeds: Seeds) -> Neighborhoods:
     share = seeds.share @ sp.diags_array(problem.unit * problem.sample_weight)
     if not problem.metric.directional:
         share = sp.diags_array(1.0 / np.maximum(sizes, 1e-300)) @ share
-    summed = sp.csr_matrix((count, problem.corpus.n_features))
+    summed = sp.csr_matrix((count, problem.n_features))
     for first, last, rows in row_blocks(problem):
         summed = summed + share[:, first:last] @ rows
     summed.sort_indices()
@@ -81,15 +79,23 @@ def gather(problem: Problem, seeds: Seeds) -> Neighborhoods:
 
 def distances_to(problem: Problem, pairs, weights: np.ndarray, row: int) -> np.ndarray:
     """(n,) phi between one row and all rows; cost nnz."""
+    few = problem.rows.take(np.array([row]))
+    side = PairSide(few.corpus, few.of(pairs), few.of(problem.unit))
+    return _distances_to(problem, pairs, weights, side, int(few.numbers[0]))
+
+
+def _distances_to(problem: Problem, pairs, weights: np.ndarray, other: PairSide, number: int) -> np.ndarray:
+    """(n,) phi between a row of another corpus and all rows."""
     phi = np.empty(problem.n_rows)
-    rows, same = np.arange(problem.n_rows), np.full(problem.n_rows, row)
-    problem.over_rows(
-        lambda first, last: pair_distances(
-            problem.corpus, pairs, problem.unit, weights, problem.metric.entropic, rows, same, first, last, phi
-        ),
-        4.0,
-    )
+    problem.fill(_find_phi, (pairs, problem.unit), (phi,), (other, number, weights, problem.metric.entropic))
     return np.maximum(phi, 0.0)
+
+
+def _find_phi(block: Block, _, pairs, unit, phi: np.ndarray, other: PairSide, row: int, weights, entropic) -> None:
+    one, every, same = PairSide(block.corpus, pairs, unit), np.arange(block.n_rows), np.full(block.n_rows, row)
+    block.over_rows(
+        lambda first, last: pair_distances(one, other, weights, entropic, every, same, first, last, phi), 4.0
+    )
 
 
 def farthest_first(neighborhoods: Neighborhoods, n_wanted: int, to_global: np.ndarray) -> np.ndarray:
@@ -102,7 +108,7 @@ def farthest_first(neighborhoods: Neighborhoods, n_wanted: int, to_global: np.nd
     the first. Cost: non-zeros of the centroids per choice.
     """
     problem, sizes = neighborhoods.problem, neighborhoods.sizes
-    weights = np.ones(problem.corpus.n_features)
+    weights = np.ones(problem.n_features)
     pairs = measure(problem, weights).pairs
     length = np.divide(1.0, problem.unit * sizes, out=np.zeros_like(sizes), where=problem.unit > 0)
     chosen = neighborhoods.first.tolist() or [_first_best(sizes, to_global, np.zeros(sizes.size, bool))]
@@ -125,24 +131,20 @@ def _first_best(score: np.ndarray, tie: np.ndarray, barred: np.ndarray) -> int:
 
 
 def distances_to_center(problem: Problem, center: np.ndarray) -> np.ndarray:
-    """(n,) phi between a dense centroid and all rows: the centroid joins the corpus as one more row."""
-    weights, head = np.ones(problem.corpus.n_features), sp.csr_matrix(center[None, :])
-    distances = np.empty(problem.n_rows)
-    for first, last, rows in row_blocks(problem):
-        both = as_corpus(sp.vstack([head, rows], format="csr"))
-        joined = build_problem(both, problem.metric, np.ones(1 + last - first), empty_graph(), 1)
-        distances[first:last] = distances_to(joined, measure(joined, weights).pairs, weights, 0)[1:]
-    return distances
+    """(n,) phi between a dense centroid and all rows; cost nnz."""
+    weights, plain = np.ones(problem.n_features), problem._replace(graph=empty_graph(), potts=False)
+    head = build_problem(as_corpus(sp.csr_matrix(center[None, :])), problem.metric, np.ones(1), empty_graph(), 1)
+    side = PairSide(head.corpus, measure(head, weights).pairs, head.unit)
+    return _distances_to(problem, measure(plain, weights).pairs, weights, side, 0)
 
 
 def row_center(problem: Problem, row: int) -> np.ndarray:
     """A row as a centroid (d,)."""
-    corpus = problem.corpus
-    span = slice(corpus.indptr[row], corpus.indptr[row + 1])
-    linear = np.zeros((1, corpus.n_features))
-    linear[0, corpus.indices[span]] = corpus.values[span] * problem.unit[row]
+    columns, values = one_row(problem, row)
+    linear = np.zeros((1, problem.n_features))
+    linear[0, columns] = values * problem.unit[row]
     lean = -problem.mean[row] * problem.unit[row] if problem.metric.centred else 0.0
-    return problem.metric.centers(Sums(linear, np.array([lean]), np.ones(1)), np.ones(corpus.n_features), 0.0)[0]
+    return problem.metric.centers(Sums(linear, np.array([lean]), np.ones(1)), np.ones(problem.n_features), 0.0)[0]
 
 
 def global_center(problem: Problem) -> np.ndarray:
@@ -155,7 +157,7 @@ def global_center(problem: Problem) -> np.ndarray:
 def neighborhood_centers(problem: Problem, seeds: Seeds) -> np.ndarray:
     """(c, d) centroids of at most K groups, those of the classes first. Cost nnz + K non-zeros."""
     if seeds.share.shape[0] == 0:
-        return np.zeros((0, problem.corpus.n_features))
+        return np.zeros((0, problem.n_features))
     neighborhoods = gather(problem, seeds)
     count = min(neighborhoods.sizes.size, problem.n_clusters)
     if seeds.by_size:

@@ -6,12 +6,12 @@ import numpy as np
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, ClusterMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
-from hmrf_fast import inputs
-from hmrf_fast.e_step import build_table, distances_of, nearest_centroids
+from hmrf_fast.e_step import all_distances, build_table, nearest_centroids
 from hmrf_fast.geometry import build_problem, measure, metric_named
 from hmrf_fast.memory import refuse_without
 from hmrf_fast.penalties import empty_graph
 from hmrf_fast.settings import thread_count
+from hmrf_fast.sources import as_rows, check_source, in_memory, refuse_negative
 
 
 class CentroidModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, BaseEstimator):
@@ -47,7 +47,7 @@ class CentroidModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMi
         problem, geometry, clusters, table = self._query(X)
         size = 8 * problem.n_rows * problem.n_clusters
         refuse_without("this result", size, f"{problem.n_rows} rows times {problem.n_clusters} clusters")
-        distances = distances_of(problem, geometry, clusters, table, np.arange(problem.n_rows))
+        distances = all_distances(problem, geometry, clusters, table)
         distances *= self._fitted.scale
         return distances
 
@@ -72,16 +72,17 @@ class CentroidModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMi
     def _query(self, X):
         """Problem, geometry, centroid terms and table for new rows."""
         check_is_fitted(self)
-        matrix = inputs.check_matrix(self, X, reset=False, dtype=self.dtype)
+        matrix = check_source(self, X, reset=False, dtype=self.dtype)
         metric = metric_named(self._fitted.metric)
         if metric.entropic:
-            inputs.refuse_negative(matrix, metric.name, type(self).__name__)
+            refuse_negative(matrix, metric.name, type(self).__name__)
         n_rows, n_clusters = matrix.shape[0], self.cluster_centers_.shape[0]
         centers, weights = self.cluster_centers_, self.feature_weights_
         if self._frame is not None:
-            matrix, centers, weights = self._frame.lift(matrix), self._lifted_centers, self._frame.weights
+            matrix = self._frame.lift(in_memory(matrix, "metric='mahalanobis'"))
+            centers, weights = self._lifted_centers, self._frame.weights
         problem = build_problem(
-            inputs.as_corpus(matrix),
+            as_rows(matrix),
             metric,
             np.ones(n_rows),
             empty_graph(),

@@ -11,6 +11,7 @@ from hmrf_fast.kernels.distances import assign_rows, table_shape
 from hmrf_fast.kernels.pruning import reassign_rows
 from hmrf_fast.kernels.rows import VECTOR_BYTES
 from hmrf_fast.kernels.types import ClusterTerms
+from hmrf_fast.rows.block import Block
 
 CACHE_LINE = 64  # bytes
 FULL_VECTOR = 5  # clusters from which on a table has whole vectors
@@ -23,13 +24,13 @@ def table_type(problem: Problem) -> np.dtype:
     """The precision of the data, but double for squared Euclidean, whose difference of large numbers needs it, and for
     rows so short that single precision cannot tell what makes them long."""
     needs_double = problem.metric.name == "sqeuclidean" or problem.unit.max(initial=0.0) > LONGEST_STRETCH
-    return np.dtype(np.float64) if needs_double else problem.corpus.values.dtype
+    return np.dtype(np.float64) if needs_double else problem.rows.dtype
 
 
 def empty_table(problem: Problem, n_clusters: int) -> np.ndarray:
     """A table of zeros that begins where a cache line does: its rows then touch as few lines as they can."""
     dtype = table_type(problem)
-    shape = table_shape(n_clusters, problem.corpus.n_features, dtype)
+    shape = table_shape(n_clusters, problem.n_features, dtype)
     size = int(np.prod(shape)) * dtype.itemsize
     memory = np.zeros(size + CACHE_LINE, np.uint8)
     skipped = -memory.ctypes.data % CACHE_LINE
@@ -50,7 +51,7 @@ def lane_terms(clusters: ClusterTerms, table: np.ndarray, centred: bool) -> tupl
 
 def fill_table(problem: Problem, clusters: ClusterTerms, which: np.ndarray, lanes: np.ndarray, table) -> None:
     """Lay out the given clusters (k,) as the given lanes (k,) of a term-major table (tiles, d, width) OUT; cost k d."""
-    n_features = problem.corpus.n_features
+    n_features = problem.n_features
     work = 4.0 * n_features * which.size
     pool.run_chunks(
         lambda first, last: fill_columns(
@@ -77,9 +78,6 @@ class Search:
         self.labels = np.zeros(problem.n_rows, np.int32)
         self.nearest = np.zeros(problem.n_rows)  # without the row's base, like ``second``
         self.second = np.zeros(problem.n_rows if prune and n_clusters >= FEWEST_CLUSTERS else 0)
-        bounds = problem.row_bounds
-        bounds = pool.coarser(bounds, problem.corpus.indptr[bounds], problem.n_threads, n_clusters)
-        self.bounds = np.unique(np.searchsorted(rows, bounds))
 
     def find(self, geometry: Geometry, clusters: ClusterTerms) -> tuple[np.ndarray, np.ndarray]:
         """Labels (n,) int32 and distances (n,) float64; of other rows than those searched for, anything."""
@@ -89,7 +87,7 @@ class Search:
         moved = np.flatnonzero(self.moved)
         fill_table(self.problem, clusters, moved, moved, self.table)
         lanes = lane_terms(clusters, self.table, self.problem.metric.centred)
-        shape = table_shape(max(moved.size, FULL_VECTOR), self.problem.corpus.n_features, self.table.dtype)
+        shape = table_shape(max(moved.size, FULL_VECTOR), self.problem.n_features, self.table.dtype)
         if (
             fresh
             or not self.second.size
@@ -102,13 +100,7 @@ class Search:
         return self.labels.copy(), self.nearest + geometry.rows.base
 
     def _search_all(self, geometry: Geometry, offset: np.ndarray, cross: np.ndarray) -> None:
-        self._run(
-            lambda first, last: assign_rows(
-                self.problem.corpus, geometry.rows, self.table, offset, cross, self.rows,
-                first, last, self.labels, self.nearest, self.second,
-            ),
-            self.problem.n_clusters,
-        )  # fmt: skip
+        self._run(find_nearest, geometry, self.table, offset, cross)
 
     def _search_moved(
         self, geometry: Geometry, clusters: ClusterTerms, moved: np.ndarray, offset: np.ndarray, cross: np.ndarray
@@ -117,15 +109,47 @@ class Search:
         lane = np.full(self.problem.n_clusters, -1)
         lane[moved] = np.arange(moved.size)
         fill_table(self.problem, clusters, moved, lane[moved], compact)
-        self._run(
-            lambda first, last: reassign_rows(
-                self.problem.corpus, geometry.rows, self.table, compact, moved, lane, offset, cross,
-                self.rows, first, last, self.labels, self.nearest, self.second,
-            ),
-            moved.size,
-        )  # fmt: skip
+        self._run(_find_again, geometry, self.table, compact, moved, lane, offset, cross)
 
-    def _run(self, task, width: int) -> None:
-        work = (self.problem.corpus.indices.size + self.rows.size) * float(width)
-        if self.bounds.size > 1:
-            pool.run_chunks(task, self.bounds, self.problem.n_threads, work)
+    def _run(self, task, geometry: Geometry, *shared: np.ndarray) -> None:
+        found = self.labels, self.nearest, self.second
+        self.problem.fill(task, (geometry.rows,), found, shared, wanted=self.rows)
+
+
+def find_nearest(block: Block, numbers, terms, labels, nearest, second, table, offset, cross) -> None:
+    """Nearest centroids of the rows with the given numbers, or of all rows of a block."""
+    numbers, width = np.arange(block.n_rows) if numbers is None else numbers, table.shape[0] * table.shape[2]
+    _run_chunks(
+        block,
+        numbers,
+        lambda first, last: assign_rows(
+            block.corpus, terms, table, offset, cross, numbers, first, last, labels, nearest, second
+        ),
+        width,
+    )
+
+
+def _find_again(
+    block: Block, numbers, terms, labels, nearest, second, table, compact, moved, lane, offset, cross
+) -> None:
+    """The same, given what was found before some centroids moved."""
+    _run_chunks(
+        block,
+        numbers,
+        lambda first, last: reassign_rows(
+            block.corpus, terms, table, compact, moved, lane, offset, cross, numbers, first, last, labels, nearest,
+            second,
+        ),
+        moved.size,
+    )  # fmt: skip
+
+
+def _run_chunks(block: Block, numbers: np.ndarray, task, width: int) -> None:
+    bounds = block.bounds
+    if bounds.size > 2:
+        bounds = pool.coarser(bounds, block.corpus.indptr[bounds], block.n_threads, width)
+        bounds = np.unique(np.searchsorted(numbers, bounds))
+    else:
+        bounds = np.array([0, numbers.size])
+    if numbers.size:
+        pool.run_chunks(task, bounds, block.n_threads, (block.n_entries + numbers.size) * float(width))

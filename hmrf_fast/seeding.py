@@ -37,7 +37,7 @@ class Field(NamedTuple):
 
 def build_field(problem: Problem) -> Field:
     """Cost nnz."""
-    weights = np.ones(problem.corpus.n_features)
+    weights = np.ones(problem.n_features)
     usable = np.where(problem.unit > 0, problem.sample_weight, 0.0)
     usable = usable if usable.any() else np.ones(problem.n_rows)
     # Starts are chosen by distance, whatever a violated constraint costs.

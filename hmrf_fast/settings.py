@@ -119,7 +119,7 @@ def finish_options(settings: Settings, problem: Problem) -> Options:
         return options
     rate = settings.learning_rate
     if rate is None:
-        rate = problem.corpus.n_features / problem.sample_weight.sum()
+        rate = problem.n_features / problem.sample_weight.sum()
     return options._replace(learning_rate=rate, prior=choose_prior(problem, settings.weight_prior))
 
 

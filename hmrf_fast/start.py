@@ -32,17 +32,17 @@ def starts(
         past.go_on(rng)
         for _ in range(past.drawn, settings.n_init):
             given = init(matrix, problem.n_clusters, random_state=int(rng.integers(2**31)))
-            yield Start(inputs.check_centers(given, problem.n_clusters, problem.corpus.n_features))
+            yield Start(inputs.check_centers(given, problem.n_clusters, problem.n_features))
         return
     if not isinstance(init, str):
         for _ in range(past.drawn, 1):
-            yield Start(inputs.check_centers(init, problem.n_clusters, problem.corpus.n_features))
+            yield Start(inputs.check_centers(init, problem.n_clusters, problem.n_features))
         return
     low_rank = init in ("auto", "low_rank") and bool(usable_ranks(problem))
     if init == "low_rank" and not low_rank:
         raise InputError(
             f"init='low_rank' needs more than {2 * min(RANKS)} distinct rows and features, the data has "
-            f"{problem.n_rows} and {problem.corpus.n_features}; use init='k-means++'"
+            f"{problem.n_rows} and {problem.n_features}; use init='k-means++'"
         )
     explore = problem.graph.rows.size > 0 and not settings.fixed_labels
     if init == "low_rank" or (init == "auto" and low_rank):

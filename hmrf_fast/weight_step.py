@@ -6,19 +6,21 @@ from typing import NamedTuple
 
 import numpy as np
 
-from hmrf_fast.e_step import violations
+from hmrf_fast.e_step import local_blocks, scratch_tables, violations
 from hmrf_fast.geometry import Geometry, Problem, measure
 from hmrf_fast.kernels import pool
 from hmrf_fast.kernels.closure_energy import add_block_products
 from hmrf_fast.kernels.metrics import LN2, NONE
 from hmrf_fast.kernels.moments import scatter_own, scatter_rows
 from hmrf_fast.kernels.pairs import add_pair_products
-from hmrf_fast.kernels.types import Sums
+from hmrf_fast.kernels.types import ClusterTerms, Sums
 from hmrf_fast.m_step import by_label
+from hmrf_fast.rows.block import Block
 
 FLOOR = 1e-3  # smallest weight of a directional metric, relative to the mean weight 1
 HALVINGS = 8
 SCATTER_CHUNKS = 8
+LARGEST_PIECE = 1 << 23  # non-zeros of rows that are sorted by label together
 NOISE = 1e-12  # summed deviations below this share of a feature's mass are rounding, not information
 
 
@@ -68,23 +70,35 @@ def _agreements(problem: Problem, geometry: Geometry, clusters, labels, strength
     The grid of chunks, added in order, does not depend on the number of threads.
     """
     square, linear = problem.metric.row_coefficients(np.ones(problem.n_rows), geometry.rows)
-    own, (order, _) = np.empty(problem.n_rows), by_label(labels, problem.n_clusters)
-    chunks = pool.even_chunks(problem.n_rows, min(SCATTER_CHUNKS, problem.row_bounds.size - 1))
-    parts = np.empty((chunks.size - 1, problem.corpus.n_features))
-    pool.run_chunks(
-        lambda first, last: scatter_own(
-            problem.corpus, geometry.rows, clusters, labels, order, first, last, problem.sample_weight, strength,
-            square, linear, own, parts[np.searchsorted(chunks, first)],
-        ),
-        chunks,
-        problem.n_threads,
-        problem.corpus.indices.size * 8.0,
-    )  # fmt: skip
+    own, result = np.empty(problem.n_rows), np.zeros(problem.n_features)
+    inputs = geometry.rows, labels, problem.sample_weight, strength, square, linear
+    pieces = pool.even_pieces(problem.rows.indptr, LARGEST_PIECE)
+    n_chunks = min(SCATTER_CHUNKS, problem.row_bounds.size - 1)
+    for part in problem.map(_scatter_own, inputs, (own,), (clusters, n_chunks), bounds=pieces):
+        result += part
     own = problem.sample_weight * (1.0 - own)
-    result = parts.sum(0)
     if problem.metric.centred:
         result += ((strength + own) * square) @ geometry.rows.shift**2
     return result, np.asarray(np.bincount(labels, own, problem.n_clusters), dtype=np.float64)
+
+
+def _scatter_own(
+    block: Block, _, terms, labels, mass, strength, square, linear, own: np.ndarray, clusters: ClusterTerms, count: int
+) -> np.ndarray:
+    """The part (d,) of a block, whose rows are visited label after label."""
+    order, _ = by_label(labels, clusters.offset.size)
+    chunks = pool.even_chunks(block.n_rows, count)
+    parts = np.empty((chunks.size - 1, block.corpus.n_features))
+    pool.run_chunks(
+        lambda first, last: scatter_own(
+            block.corpus, terms, clusters, labels, order, first, last, mass, strength, square, linear, own,
+            parts[np.searchsorted(chunks, first)],
+        ),
+        chunks,
+        block.n_threads,
+        block.n_entries * 8.0,
+    )  # fmt: skip
+    return parts.sum(0)
 
 
 def _constant_part(problem: Problem) -> np.ndarray:
@@ -99,15 +113,20 @@ def _constant_part(problem: Problem) -> np.ndarray:
 def _scatter(problem: Problem, square, linear, entropy) -> np.ndarray:
     """Row terms (d,) per fixed chunk, added in chunk order; the grid does not depend on the number of threads."""
     chunks = problem.row_bounds[np.unique(np.linspace(0, problem.row_bounds.size - 1, SCATTER_CHUNKS + 1).astype(int))]
-    parts = np.zeros((chunks.size - 1, problem.corpus.n_features))
-
-    def task(first, last):
-        scatter_rows(
-            problem.corpus, square, linear, entropy, problem.unit, first, last, parts[np.searchsorted(chunks, first)]
-        )
-
-    pool.run_chunks(task, chunks, problem.n_threads, problem.corpus.indices.size * 2.0)
+    parts = np.zeros((chunks.size - 1, problem.n_features))
+    problem.add(_add_scattered, (square, linear, entropy, problem.unit), (chunks,), parts)
     return parts.sum(0)
+
+
+def _add_scattered(block: Block, _, square, linear, entropy, unit, chunks: np.ndarray, parts: np.ndarray, __) -> None:
+    """Within a chunk rows are added in their order, whatever the blocks are."""
+    bounds = np.unique(np.clip(chunks - block.first, 0, block.n_rows))
+
+    def task(first: int, last: int) -> None:
+        part = parts[np.searchsorted(chunks, block.first + first, side="right") - 1]
+        scatter_rows(block.corpus, square, linear, entropy, unit, first, last, part)
+
+    pool.run_chunks(task, bounds, block.n_threads, block.n_entries * 2.0)
 
 
 def _pair_strengths(problem: Problem, geometry: Geometry, labels):
@@ -136,15 +155,14 @@ def _pair_strengths(problem: Problem, geometry: Geometry, labels):
 
 
 def _pair_products(problem: Problem, geometry: Geometry, cross) -> np.ndarray:
-    result = np.zeros(problem.corpus.n_features)
+    result = np.zeros(problem.n_features)
     if cross is None or not cross.any():
         return result
     graph = problem.graph
-    first, second = graph.rows[graph.pair_first], graph.rows[graph.pair_second]
-    lean = geometry.pairs.lean
-    add_pair_products(
-        problem.corpus, problem.unit, problem.metric.entropic, lean, first, second, cross, 0, cross.size, result
-    )
+    few = problem.touched
+    first, second = few.numbers[graph.pair_first], few.numbers[graph.pair_second]
+    lean, unit = few.of(geometry.pairs.lean), few.of(problem.unit)
+    add_pair_products(few.corpus, unit, problem.metric.entropic, lean, first, second, cross, 0, cross.size, result)
     if lean.size:
         result += np.sum(cross * lean[first] * lean[second])
     return result
@@ -155,8 +173,7 @@ def _add_blocks(problem: Problem, geometry: Geometry, labels, result) -> None:
     if problem.potts or graph.block_ptr.size <= 1:
         return
     nodes = labels[graph.rows[graph.node_rows[graph.node_ptr[:-1]]]]
-    scratch = [np.zeros((problem.corpus.n_features, problem.n_clusters)) for _ in range(2)]
-    add_block_products(problem.corpus, geometry.pairs, graph, nodes, *scratch, result)
+    add_block_products(*local_blocks(problem, geometry), nodes, *scratch_tables(problem), result)
 
 
 def closed_form(prior: Prior, slope: np.ndarray, weights: np.ndarray, mass: np.ndarray) -> np.ndarray:
@@ -218,5 +235,5 @@ def choose_prior(problem: Problem, strength: float | None) -> Prior:
     if problem.metric.directional:
         return Prior("none", 0.0)
     if problem.metric.entropic:
-        return Prior("rayleigh", total / problem.corpus.n_features)
+        return Prior("rayleigh", total / problem.n_features)
     return Prior("log_det", total)

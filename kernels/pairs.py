@@ -14,26 +14,28 @@ from hmrf_fast.kernels._jit import kernel
 
 
 @kernel
-def pair_distances(corpus, terms, unit, weights, entropic, first_rows, second_rows, first, last, phi):
-    """phi[first:last] OUT for the row pairs (first_rows, second_rows); cost: non-zeros of both rows per pair.
+def pair_distances(one, other, weights, entropic, first_rows, second_rows, first, last, phi):
+    """phi[first:last] OUT for pairs of a row of ``one`` and a row of ``other``; cost: non-zeros of both rows per pair.
 
-    IN terms: PairTerms; unit (n,) float64 row normaliser; weights (d,) float64; entropic: I-divergence's overlap.
+    IN one, other: PairSide, mostly the same; first_rows, second_rows (m,): numbers of rows in them; weights (d,)
+    float64; entropic: I-divergence's overlap.
     """
+    mine, its = one.terms, other.terms
     for pair in range(first, last):
         i, j = first_rows[pair], second_rows[pair]
-        left, left_end = corpus.indptr[i], corpus.indptr[i + 1]
-        right, right_end = corpus.indptr[j], corpus.indptr[j + 1]
+        left, left_end = one.corpus.indptr[i], one.corpus.indptr[i + 1]
+        right, right_end = other.corpus.indptr[j], other.corpus.indptr[j + 1]
         overlap = 0.0
         while left < left_end and right < right_end:
-            a, b = corpus.indices[left], corpus.indices[right]
+            a, b = one.corpus.indices[left], other.corpus.indices[right]
             if a == b:
-                x, y = np.float64(corpus.values[left]), np.float64(corpus.values[right])
-                overlap += weights[a] * _overlap(x, y, unit[i], unit[j], entropic)
+                x, y = np.float64(one.corpus.values[left]), np.float64(other.corpus.values[right])
+                overlap += weights[a] * _overlap(x, y, one.unit[i], other.unit[j], entropic)
             left += a <= b
             right += b <= a
-        if terms.lean.size > 0:
-            overlap += terms.lean[i] * terms.counter[j] + terms.counter[i] * terms.lean[j]
-        phi[pair] = terms.centre[i] + terms.centre[j] - terms.degree * terms.factor[i] * terms.factor[j] * overlap
+        if mine.lean.size > 0:
+            overlap += mine.lean[i] * its.counter[j] + mine.counter[i] * its.lean[j]
+        phi[pair] = mine.centre[i] + its.centre[j] - mine.degree * mine.factor[i] * its.factor[j] * overlap
 
 
 @kernel

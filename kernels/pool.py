@@ -64,6 +64,14 @@ def row_chunks(indptr: np.ndarray) -> np.ndarray:
     return np.unique(np.concatenate([[0], bounds, [n_rows]]))
 
 
+def even_pieces(indptr: np.ndarray, largest: int) -> np.ndarray:
+    """Bounds of as few spans of rows with about equal numbers of non-zeros as it takes for these to be at most about
+    ``largest``; a function of the row pointers only."""
+    count = max(1, -(-int(indptr[-1]) // largest))
+    marks = np.searchsorted(indptr, indptr[-1] * np.arange(1, count) // count)
+    return np.unique(np.concatenate([[0], marks, [indptr.size - 1]]))
+
+
 def coarser(bounds: np.ndarray, load: np.ndarray, n_threads: int, width: float) -> np.ndarray:
     """Fewer of the given bounds, for tasks whose results do not depend on the grid: a call costs as much as a few
     thousand non-zeros, and tables that outgrow the cache are read once per chunk.

@@ -42,16 +42,18 @@ def fixed_point_fits(factor: np.ndarray) -> bool:
 
 
 @kernel
-def sum_clusters(corpus, factor, scale, order, ends, first, last, sums):
-    """Sums of the clusters [first, last): sums[h] OUT = sum of factor * scale * x over the cluster's rows.
+def sum_clusters(corpus, factor, scale, order, ends, first, last, fresh, sums):
+    """Sums of the clusters [first, last): sums[h] INOUT += sum of factor * scale * x over the cluster's rows, from 0
+    where ``fresh``.
 
     IN factor (n,), scale (d,) or (1,) float64; order (n,) int64: rows sorted by label, ends (K + 1,): where each label
     begins.
-    OUT sums (K, d) int64 or float64. Cost: nnz of the rows plus d per cluster; one cluster's sums stay in the cache.
+    INOUT sums (K, d) int64 or float64. Cost: nnz of the rows plus d per cluster; one cluster's sums stay in the cache.
     """
     for h in range(first, last):
         total = sums[h]
-        total[:] = 0
+        if fresh:
+            total[:] = 0
         for position in range(ends[h], ends[h + 1]):
             row = order[position]
             common = factor[row] * (scale[0] if scale.size == 1 else 1.0)
@@ -96,14 +98,18 @@ def _first_at_least(indices, low, high, feature):
     return low
 
 
-def feature_chunks(indices: np.ndarray, n_features: int, count: int) -> np.ndarray:
-    """Bounds of ``count`` spans of features with about equal numbers of non-zeros."""
-    if count == 1:
-        return np.array([0, n_features])
+def feature_load(indices: np.ndarray, n_features: int) -> np.ndarray:
+    """(d,) int64 numbers of non-zeros."""
     load = np.zeros(n_features, np.int64)
     step = max(COUNTED_AT_ONCE, n_features)  # counting makes wider copies
     for first in range(0, indices.size, step):
         load += np.bincount(indices[first : first + step], minlength=n_features)
+    return load
+
+
+def feature_chunks(load: np.ndarray, count: int) -> np.ndarray:
+    """Bounds of ``count`` spans of features with about equal numbers of non-zeros, given those of each (d,)."""
+    n_features = load.size
     load = np.cumsum(load)
     inner = np.searchsorted(load, np.linspace(0, load[-1] if n_features else 0, count + 1)[1:-1])
     return np.unique(np.concatenate([[0], inner, [n_features]])).astype(np.int64)

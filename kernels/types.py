@@ -86,6 +86,14 @@ class PairTerms(NamedTuple):
     degree: float
 
 
+class PairSide(NamedTuple):
+    """Rows that stand on one side of pairs."""
+
+    corpus: Corpus
+    terms: PairTerms
+    unit: np.ndarray  # (n,) float64 row normaliser
+
+
 class Moments(NamedTuple):
     """What one pass over the rows under the current feature weights gives; all (n,) float64, of the normalised rows."""
 

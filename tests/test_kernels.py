@@ -128,8 +128,10 @@ def test_chunks_do_run_on_threads():
             sparse.csr_matrix(np.ones((40, 5))), "cosine", 2, np.zeros(40, np.int32), np.ones(5), np.ones(40), []
         )
         problem = problem_of(case, n_threads=2)
-        problem.over_rows(lambda first, last: names.add(threading.current_thread().name))
-    assert problem.row_bounds.size > 5
+        for block in problem.rows.spans():
+            two = block._replace(n_threads=2)
+            two.over_rows(lambda first, last: names.add(threading.current_thread().name))
+        assert problem.row_bounds.size > 5
     assert names and all(name.startswith("hmrf_fast") for name in names)
 
 

@@ -17,7 +17,7 @@ API_FILES = sorted((ROOT / "hmrf_fast").rglob("*.py"))
 LAYERS = (
     {"kernels"},
     {"errors", "machine", "atomic", "archive", "json_logs", "signals"},
-    {"groups", "pairs", "label_priors"},
+    {"groups", "pairs", "label_priors", "inputs", "rows"},
     {"geometry", "feasibility"},
     {"e_step", "m_step", "weight_step", "relocation", "pruning"},
     {
@@ -32,7 +32,6 @@ LAYERS = (
     },
     {"penalties", "closure", "enumeration", "implicit"},
     {
-        "inputs",
         "seeds",
         "neighborhood_seeds",
         "seeding",
@@ -44,11 +43,11 @@ LAYERS = (
         "outcomes",
         "convergence",
         "draws",
-        "rows",
         "memory",
     },
     {
         "settings",
+        "sources",
         "assembly",
         "prediction",
         "editing",

@@ -54,7 +54,7 @@ def frame_of(space: Space, n_clusters: int | None, rng: np.random.Generator) -> 
     Frame
     """
     problem = space.problem._replace(n_clusters=n_clusters or 1)
-    if problem.corpus.n_features <= FEW_FEATURES:
+    if problem.n_features <= FEW_FEATURES:
         return Frame(problem.metric.name, None)
     rank = max(usable_ranks(problem), default=min(SMALL_RANK, problem.n_rows))
     return Frame(problem.metric.name, singular_vectors(problem, rank, rng).T)

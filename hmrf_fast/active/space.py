@@ -10,8 +10,9 @@ import scipy.sparse as sp
 
 from hmrf_fast.geometry import Problem, build_problem, measure
 from hmrf_fast.inputs import as_corpus
+from hmrf_fast.kernels import pool
 from hmrf_fast.kernels.pairs import pair_distances
-from hmrf_fast.kernels.types import Corpus
+from hmrf_fast.kernels.types import Corpus, PairSide
 from hmrf_fast.neighborhood_seeds import distances_to, gather, matrix_of
 from hmrf_fast.penalties import empty_graph
 from hmrf_fast.seeds import hard_seeds
@@ -57,10 +58,12 @@ class Space:
         n = self.n_rows
         shared = self._shared_with(row)
         weights, rows, same, phi = np.ones(1), np.arange(n), np.full(n, row), np.empty(n)
-        self.problem.over_rows(
-            lambda first, last: pair_distances(
-                shared, self._pairs, self.problem.unit, weights, False, rows, same, first, last, phi
-            )
+        side = PairSide(shared, self._pairs, self.problem.unit)
+        pool.run_chunks(
+            lambda first, last: pair_distances(side, side, weights, False, rows, same, first, last, phi),
+            self.problem.row_bounds,
+            self.problem.n_threads,
+            self.problem.n_entries + n,
         )
         phi[row] = 0.0
         return np.maximum(phi, 0.0)

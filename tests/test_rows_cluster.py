@@ -1,0 +1,107 @@
+"""Rows on the worker processes of a Dask cluster give the labels of rows in memory, also when a worker is lost."""
+
+from __future__ import annotations
+
+import itertools
+import os
+import signal
+import warnings
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+from hmrf_fast import HMRFKMeans, rows
+from hmrf_fast.errors import ConvergenceWarning, InputError
+from hmrf_fast.kernels.metrics import METRICS
+
+distributed = pytest.importorskip("distributed")
+dask = pytest.importorskip("dask")
+array = pytest.importorskip("dask.array")
+
+# Dask's own warnings, of sockets and event loops that it leaves to be collected.
+pytestmark = pytest.mark.filterwarnings("ignore")
+
+
+@pytest.fixture(scope="module")
+def client():
+    with (
+        warnings.catch_warnings(),
+        distributed.LocalCluster(2, processes=True, threads_per_worker=1, dashboard_address=None) as cluster,
+        distributed.Client(cluster) as client,
+    ):
+        yield client
+
+
+def corpus(n_rows=400, n_features=80):
+    rng = np.random.default_rng(1)
+    group = rng.integers(4, size=n_rows)
+    counts = rng.poisson((rng.gamma(0.3, 1.0, (4, n_features)) + 0.05)[group]).astype(float)
+    counts[counts.any(1) == 0, 0] = 1.0
+    drawn = rng.integers(n_rows, size=(150, 2))
+    drawn = drawn[drawn[:, 0] != drawn[:, 1]]
+    same = group[drawn[:, 0]] == group[drawn[:, 1]]
+    return sp.csr_matrix(counts), {"must_link": drawn[same], "cannot_link": drawn[~same]}
+
+
+def pieces(X, bounds):
+    return [dask.delayed(X[first:last]) for first, last in itertools.pairwise(bounds)]
+
+
+def fit(X, known, **parameters):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        return HMRFKMeans(4, random_state=3, max_iter=8, n_init=1, **parameters).fit(X, **known)
+
+
+def assert_same(one, other):
+    assert np.array_equal(one.labels_, other.labels_)
+    assert one.objective_ == pytest.approx(other.objective_, rel=1e-9)
+
+
+@pytest.mark.parametrize("learn_weights", [False, True], ids=["plain", "learned"])
+@pytest.mark.parametrize("metric", METRICS)
+def test_labels_are_those_of_memory(client, metric, learn_weights):
+    X, known = corpus()
+    settings = {"metric": metric, "learn_weights": learn_weights, "init": "k-means++"}
+    expected = fit(X, known, **settings)
+    there = rows.DaskRows(pieces(X, [0, 10, 150, 151, 400]), client)
+    found = fit(there, known, **settings)
+    assert_same(found, expected)
+    assert np.array_equal(found.predict(there), expected.predict(X))
+
+
+@pytest.mark.parametrize("init", ["auto", "neighborhoods"])
+def test_every_kind_of_source(client, tmp_path, init):
+    X, known = corpus()
+    expected = fit(X, known, init=init)
+    store = rows.DiskRows(rows.write_matrix(tmp_path / "store", X).path, 0.01)
+    chunked = array.from_array(X.toarray(), chunks=(130, 80)).map_blocks(sp.csr_matrix)
+    for source in (rows.DaskRows(store), chunked, pieces(X, [0, 200, 400])):
+        assert_same(fit(source, known, init=init), expected)
+
+
+def test_partitions_that_do_not_fit_are_refused(client):
+    X, _ = corpus()
+    with pytest.raises(InputError, match=r"\[70, 80\] features"):
+        rows.DaskRows([dask.delayed(X[:5]), dask.delayed(X[5:, :70])])
+    with pytest.raises(InputError, match="whole rows"):
+        rows.DaskRows(array.from_array(X.toarray(), chunks=(200, 40)))
+    with pytest.raises(InputError, match="NaN at row 0"):
+        rows.DaskRows([dask.delayed(sp.csr_matrix([[np.nan]]))])
+
+
+def test_a_killed_worker_costs_only_its_blocks(client):
+    X, known = corpus()
+    settings = {"init": "k-means++", "tol": 0.0}
+    expected, killed = fit(X, known, **settings), []
+
+    def kill(state):
+        if state["iteration"] == 2:
+            pid = next(iter(client.run(os.getpid).values()))
+            os.kill(pid, signal.SIGKILL)
+            killed.append(pid)
+
+    found = fit(rows.DaskRows(pieces(X, [0, 100, 200, 300, 400]), client), known, callback=kill, **settings)
+    assert killed and killed[0] not in client.run(os.getpid).values()
+    assert_same(found, expected)
