@@ -170,4 +170,9 @@ def test_readme_example_runs(tmp_path):
     example = "".join(re.findall(r"```python\n(.*?)```\n", readme, flags=re.DOTALL))
     told = run(sys.executable, "-W", "error", "-c", example, cwd=tmp_path).stdout
     assert "must-links:" in told and "Constraints(2 must-links, 1 cannot-link group)" in told
-    assert {path.name for path in tmp_path.iterdir()} == {"report.html", "map.png"}
+    assert {path.name for path in tmp_path.iterdir()} == {
+        "report.html",
+        "map.png",
+        "fit.ckpt",
+        "fit.ckpt.previous",
+    }
