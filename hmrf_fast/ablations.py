@@ -16,16 +16,13 @@ def __dir__() -> list[str]:
     return list(__all__)
 
 
-# The papers take every constraint for right.
-_PRINTED = {"init": "printed", "filter_constraints": False}
-
 ABLATIONS: dict[str, dict[str, Any]] = {
     # Unsupervised: no constraint is given at all, see `constraints_for`.
-    "KMeans": {**_PRINTED, "learn_weights": False},
+    "KMeans": {"init": "printed", "learn_weights": False},
     # Constraints that cost nothing when violated still say where the clusters begin.
-    "KMeans-I": {**_PRINTED, "learn_weights": False, "must_link_weight": 0.0, "cannot_link_weight": 0.0},
-    "KMeans-I-C": {**_PRINTED, "learn_weights": False, "must_link_weight": 1.0, "cannot_link_weight": 1.0},
-    "KMeans-I-C-D": {**_PRINTED, "learn_weights": True, "must_link_weight": 1.0, "cannot_link_weight": 1.0},
+    "KMeans-I": {"init": "printed", "learn_weights": False, "must_link_weight": 0.0, "cannot_link_weight": 0.0},
+    "KMeans-I-C": {"init": "printed", "learn_weights": False, "must_link_weight": 1.0, "cannot_link_weight": 1.0},
+    "KMeans-I-C-D": {"init": "printed", "learn_weights": True, "must_link_weight": 1.0, "cannot_link_weight": 1.0},
     "default": {},
 }
 

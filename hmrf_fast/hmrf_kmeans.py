@@ -59,12 +59,13 @@ class HMRFKMeans(ConstrainedClusterer):
         that one given cannot-link separates. Large sets of them are never listed: sums over neighbourhoods stand for
         them. Costs up to 64 pairs per constrained row and iteration. False penalises the given pairs only: faster with
         very many.
-    filter_constraints : {"auto", True, False}, default="auto"
+    filter_constraints : {False, True, "auto"}, default=False
         Leave out given pairs that are probably wrong; ``constraint_report_.suspects`` lists them. They are the pairs
         that the best labels violate when every pair may be broken for a constant price on the scale of the data, which
-        takes two further fits. "auto" does so if given pairs contradict one another. True looks for wrong pairs in any
-        case: for few pairs of doubtful origin, which rarely contradict. Hard pairs, groups and labels are never left
-        out.
+        takes two further fits. For pairs of doubtful origin: with 20 % of 500 pairs turned round, related news keeps
+        0.39 NMI in place of 0.09. "auto" looks for wrong pairs only if given pairs contradict one another, as few
+        rarely do. Hard pairs, groups and labels are never left out. Not the default, since pairs that are right but
+        hard to satisfy would be lost as well.
     init : {"auto", "low_rank", "neighborhoods", "k-means++", "random", "printed"}, array of shape (K, d) or callable,
     default="auto"
         The start. Neighbourhoods of must-linked rows seed the first clusters in all named ones (more of them than
@@ -199,7 +200,7 @@ class HMRFKMeans(ConstrainedClusterer):
         cannot_link_weight=1.0,
         penalty="distance",
         infer_constraints=True,
-        filter_constraints="auto",
+        filter_constraints=False,
         init="auto",
         n_init=10,
         e_step="block_icm",

@@ -212,7 +212,7 @@ def test_results_are_not_overwritten_unasked(news, pairs):
         ("0,1,must,nan\n", r"line 1: weight 'nan' is not a number of at least 0"),
         ("0,1,must\n\n4,4,cannot\n", r"line 3: row 4 is paired with itself"),
         ("0,1,must,inf\n0,1,cannot,inf\n", r"0.*1"),
-        (b"\xff\xfe\x00\x01", r"pairs.csv: is not a CSV text file"),
+        (b"\xff\xfe\x00\x01", r"pairs.csv, line 1: byte 0xff is not utf-8"),
         (None, r"pairs.csv: No such file or directory"),
     ],
 )

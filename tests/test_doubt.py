@@ -31,13 +31,13 @@ def classic():
 def test_wrong_pairs_are_found_and_do_no_harm(classic):
     X, y = classic
     must_link, cannot_link, wrong = turned_round(y, 500, 0.2, 0)
-    model = HMRFKMeans(3, random_state=0)
+    model = HMRFKMeans(3, random_state=0, filter_constraints="auto")
     with pytest.warns(ContradictionWarning, match="suspects"):
         model.fit(X, must_link=must_link, cannot_link=cannot_link)
     report = model.constraint_report_
     found = {suspect.pair for suspect in report.suspects}
     assert len(found & wrong) >= 0.9 * len(found) and len(found & wrong) > 0.6 * len(wrong)
-    misled = HMRFKMeans(3, filter_constraints=False, random_state=0)
+    misled = HMRFKMeans(3, random_state=0)
     with pytest.warns(ContradictionWarning):
         misled.fit(X, must_link=must_link, cannot_link=cannot_link)
     agreement = [normalized_mutual_information(y, fitted.labels_) for fitted in (model, misled)]
@@ -56,8 +56,8 @@ def test_pairs_that_do_not_contradict_are_left_alone(classic):
     X, y = classic
     must_link, cannot_link, _ = turned_round(y, 100, 0.0, 1)
     known = {"must_link": must_link, "cannot_link": cannot_link}
-    auto = HMRFKMeans(3, random_state=0).fit(X, **known)
-    never = HMRFKMeans(3, random_state=0, filter_constraints=False).fit(X, **known)
+    auto = HMRFKMeans(3, random_state=0, filter_constraints="auto").fit(X, **known)
+    never = HMRFKMeans(3, random_state=0).fit(X, **known)
     assert auto.constraint_report_.suspects == ()
     np.testing.assert_array_equal(auto.labels_, never.labels_)
     assert auto.objective_ == never.objective_
