@@ -30,8 +30,9 @@ class COPKMeans(PlainClusterer):
         Number of random starts; the lowest objective wins.
     smoothing : float, default=1.0
         I-divergence only; see `HMRFKMeans`.
-    max_iter, tol, dtype, copy_x, n_threads, warm_start, random_state, verbose, callback, checkpoint,
-    checkpoint_every
+    max_iter, tol, dtype, copy_x, n_threads, warm_start, random_state, verbose, callback
+        As in `HMRFKMeans`.
+    checkpoint, checkpoint_every
         As in `HMRFKMeans`.
 
     Attributes

@@ -42,8 +42,9 @@ class PCKMeans(ConstrainedClusterer):
         "icm" moves one row at a time, as in the paper; "block_icm" whole neighbourhoods as well.
     smoothing : float, default=1.0
         I-divergence only; see `HMRFKMeans`.
-    max_iter, tol, dtype, copy_x, n_threads, warm_start, random_state, verbose, callback, checkpoint,
-    checkpoint_every
+    max_iter, tol, dtype, copy_x, n_threads, warm_start, random_state, verbose, callback
+        As in `HMRFKMeans`.
+    checkpoint, checkpoint_every
         As in `HMRFKMeans`.
 
     Attributes

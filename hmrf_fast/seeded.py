@@ -29,8 +29,9 @@ class SeededKMeans(PlainClusterer):
         Number of random starts; the lowest objective wins. With seeds for all clusters there is only one.
     smoothing : float, default=1.0
         I-divergence only; see `HMRFKMeans`.
-    max_iter, tol, dtype, copy_x, n_threads, warm_start, random_state, verbose, callback, checkpoint,
-    checkpoint_every
+    max_iter, tol, dtype, copy_x, n_threads, warm_start, random_state, verbose, callback
+        As in `HMRFKMeans`.
+    checkpoint, checkpoint_every
         As in `HMRFKMeans`.
 
     Attributes
@@ -83,8 +84,9 @@ class ConstrainedKMeans(ConstrainedClusterer):
         distances.
     init, n_init, smoothing
         As in `SeededKMeans`.
-    max_iter, tol, dtype, copy_x, n_threads, warm_start, random_state, verbose, callback, checkpoint,
-    checkpoint_every
+    max_iter, tol, dtype, copy_x, n_threads, warm_start, random_state, verbose, callback
+        As in `HMRFKMeans`.
+    checkpoint, checkpoint_every
         As in `HMRFKMeans`.
 
     Attributes

@@ -20,6 +20,15 @@ class Seeds(NamedTuple):
     by_size: bool = False  # of too many groups take the largest (SDM 2004) instead of farthest-first (KDD 2004)
 
 
+ROWS_PER_SEED = 4  # on average, from which on groups that are as many as the clusters are taken for the clusters
+
+
+def are_complete(seeds: Seeds, n_clusters: int) -> bool:
+    """Whether the groups stand for all clusters, as answers about neighbourhoods or known classes make them do, and not
+    for a handful of pairs, several of which may lie in one cluster."""
+    return seeds.share.shape[0] == n_clusters and seeds.share.nnz >= ROWS_PER_SEED * n_clusters
+
+
 def hard_seeds(member: np.ndarray, first: np.ndarray, codes: np.ndarray, by_size: bool = False) -> Seeds:
     """Seeds of groups that do not overlap; ``member`` (n,) int numbers them, -1 = in none."""
     rows = np.flatnonzero(member >= 0)

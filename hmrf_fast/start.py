@@ -14,7 +14,7 @@ from hmrf_fast.errors import InputError
 from hmrf_fast.geometry import Problem
 from hmrf_fast.low_rank import RANKS, low_rank_starts, usable_ranks
 from hmrf_fast.seeding import restarts, useful_restarts
-from hmrf_fast.seeds import Seeds
+from hmrf_fast.seeds import Seeds, are_complete
 
 RESTS = {"neighborhoods": "farthest", "k-means++": "k-means++", "random": "random", "printed": "printed"}
 CHOICES = ("auto", "low_rank", *RESTS)
@@ -44,7 +44,7 @@ def starts(
             f"init='low_rank' needs more than {2 * min(RANKS)} distinct rows and features, the data has "
             f"{problem.n_rows} and {problem.n_features}; use init='k-means++'"
         )
-    explore = problem.graph.rows.size > 0 and not settings.fixed_labels
+    explore = problem.graph.rows.size > 0 and not settings.fixed_labels and not are_complete(seeds, problem.n_clusters)
     if init == "low_rank" or (init == "auto" and low_rank):
         yield from low_rank_starts(problem, seeds, settings.options, settings.n_init, rng, explore, past)
         return

@@ -193,8 +193,8 @@ def test_sixty_questions_teach_more_than_sixty_random_pairs(name):
         training, test = split_halves(y, seed)
         learner = SuperInstances(3, budget=60, random_state=seed).fit(X, oracle=LabelOracle(y), rows=training)
         drawn = Constraints(*draw_pairs(y, training, 60, seed).first(60))
-        for scores, known in ((active, learner.constraints_), (random, drawn)):
-            labels = HMRFKMeans(3, random_state=seed).fit(X, constraints=known).labels_
+        for scores, known, weight in ((active, learner.constraints_, learner.sample_weight_), (random, drawn, None)):
+            labels = HMRFKMeans(3, random_state=seed).fit(X, constraints=known, sample_weight=weight).labels_
             scores.append(normalized_mutual_information(y[test], labels[test]))
     assert np.mean(active) > np.mean(random) + 0.03
 

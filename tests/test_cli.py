@@ -213,7 +213,7 @@ def test_results_are_not_overwritten_unasked(news, pairs):
         ("0,1,must\n\n4,4,cannot\n", r"line 3: row 4 is paired with itself"),
         ("0,1,must,inf\n0,1,cannot,inf\n", r"0.*1"),
         (b"\xff\xfe\x00\x01", r"pairs.csv, line 1: byte 0xff is not utf-8"),
-        (None, r"pairs.csv: No such file or directory"),
+        (None, r"pairs.csv: there is no such file"),
     ],
 )
 def test_bad_constraints(content, told, news):

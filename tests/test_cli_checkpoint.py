@@ -33,7 +33,7 @@ def test_ended_and_called_again(tmp_path, number):
         "--init",
         "k-means++",
         "--n-init",
-        "100",
+        "600",
         "--progress",
         "none",
     ]

@@ -71,11 +71,11 @@ def test_fits_that_cannot_find_memory_are_refused():
     found = available_memory()
     if found is None:
         pytest.skip("this system does not tell")
-    data = sp.csr_matrix((np.ones(600), (np.arange(600) // 2, np.arange(600))), shape=(300, 2**30))
+    data = sp.csr_matrix((np.ones(600), (np.arange(600) // 2, np.arange(600))), shape=(300, 2**26))
     model = HMRFKMeans(200, init="k-means++", n_init=1)
-    needed = estimate_memory(300, 2**30, 600, 200, init="k-means++").total
+    needed = estimate_memory(300, 2**26, 600, 200, init="k-means++").total
     numbers = rf"this fit needs about {needed / GIB:.1f} GiB of memory, [\d.]+ GiB are available"
-    told = numbers + rf"; most of it is for {2**30} features times 200 clusters"
+    told = numbers + rf"; most of it is for {2**26} features times 200 clusters"
     with pytest.raises(NotEnoughMemoryError, match=told):
         model.fit(data)
     assert not hasattr(model, "labels_")
