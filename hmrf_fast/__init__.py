@@ -31,6 +31,8 @@ errors : module
     Everything this library raises or warns with.
 plotting : module
     The drawings of a report with matplotlib.
+rows : module
+    Rows on disk or on a cluster, as X.
 """
 
 from __future__ import annotations
@@ -40,7 +42,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from hmrf_fast import active, datasets, errors, io, plotting
+    from hmrf_fast import active, datasets, errors, io, plotting, rows
     from hmrf_fast.constraints import Constraints
     from hmrf_fast.copkmeans import COPKMeans
     from hmrf_fast.hmrf_kmeans import HMRFKMeans
@@ -73,6 +75,7 @@ __all__ = [
     "io",
     "load",
     "plotting",
+    "rows",
 ]
 
 _HOME_OF_NAME = {
@@ -86,7 +89,7 @@ _HOME_OF_NAME = {
     "estimate_memory": "hmrf_fast.memory",
     "load": "hmrf_fast.loading",
 }
-_MODULES = ("active", "datasets", "errors", "io", "plotting")
+_MODULES = ("active", "datasets", "errors", "io", "plotting", "rows")
 
 
 def __getattr__(name: str) -> Any:
