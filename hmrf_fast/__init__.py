@@ -33,6 +33,10 @@ plotting : module
     The drawings of a report with matplotlib.
 rows : module
     Rows on disk or on a cluster, as X.
+scores : module
+    How clusters agree with known classes and with constraints.
+selection : module
+    The number of clusters.
 """
 
 from __future__ import annotations
@@ -42,7 +46,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from hmrf_fast import active, datasets, errors, io, plotting, rows
+    from hmrf_fast import active, datasets, errors, io, plotting, rows, scores, selection
     from hmrf_fast.constraints import Constraints
     from hmrf_fast.copkmeans import COPKMeans
     from hmrf_fast.hmrf_kmeans import HMRFKMeans
@@ -76,6 +80,8 @@ __all__ = [
     "load",
     "plotting",
     "rows",
+    "scores",
+    "selection",
 ]
 
 _HOME_OF_NAME = {
@@ -89,7 +95,7 @@ _HOME_OF_NAME = {
     "estimate_memory": "hmrf_fast.memory",
     "load": "hmrf_fast.loading",
 }
-_MODULES = ("active", "datasets", "errors", "io", "plotting", "rows")
+_MODULES = ("active", "datasets", "errors", "io", "plotting", "rows", "scores", "selection")
 
 
 def __getattr__(name: str) -> Any:
