@@ -113,7 +113,7 @@ def test_texts(tmp_path):
     for vectorizer in (HashingVectorizer(n_features=64), TfidfVectorizer().fit(TEXTS)):
         for name in ("t.jsonl.gz", "t.csv"):
             there = rows.write_texts(
-                tmp_path / f"{name} {vectorizer}"[:40], rows.read_texts(tmp_path / name), vectorizer
+                tmp_path / f"{name} {vectorizer}"[:40], rows.stream_texts(tmp_path / name), vectorizer
             )
             assert_holds(there, vectorizer.transform(TEXTS))
 
@@ -122,12 +122,12 @@ def test_texts_of_parquet(tmp_path):
     parquet = pytest.importorskip("pyarrow.parquet")
     pyarrow = pytest.importorskip("pyarrow")
     parquet.write_table(pyarrow.table({"text": TEXTS}), tmp_path / "t.parquet")
-    assert list(rows.read_texts(tmp_path / "t.parquet")) == TEXTS
+    assert list(rows.stream_texts(tmp_path / "t.parquet")) == TEXTS
 
 
 def test_texts_that_are_none_are_named(tmp_path):
     (tmp_path / "t.jsonl").write_text('{"text": "a"}\n{"title": "b"}\n')
     with pytest.raises(InputError, match="record 1 has no text named 'text'"):
-        list(rows.read_texts(tmp_path / "t.jsonl"))
+        list(rows.stream_texts(tmp_path / "t.jsonl"))
     with pytest.raises(InputError, match=r"read from \.jsonl"):
-        next(rows.read_texts(tmp_path / "t.doc"))
+        next(rows.stream_texts(tmp_path / "t.doc"))

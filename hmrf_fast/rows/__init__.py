@@ -14,13 +14,13 @@ from hmrf_fast.rows.convert import (
 )
 from hmrf_fast.rows.disk import DiskRows
 from hmrf_fast.rows.interface import Rows
-from hmrf_fast.rows.texts import read_texts, write_texts
+from hmrf_fast.rows.texts import stream_texts, write_texts
 
 __all__ = [
     "DaskRows",
     "DiskRows",
     "Rows",
-    "read_texts",
+    "stream_texts",
     "write_blocks",
     "write_h5ad",
     "write_matrix",

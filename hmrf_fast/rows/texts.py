@@ -27,7 +27,7 @@ def write_texts(path, texts: Iterable[str], vectorizer: Any, *, dtype=np.float64
     path : path-like
         The folder to make.
     texts : iterable of str
-        See `read_texts` for those in files.
+        See `stream_texts` for those in files.
     vectorizer : object with ``transform``
         A ``HashingVectorizer``, which needs no fit, or a fitted ``TfidfVectorizer`` or pipeline: a vocabulary and
         document frequencies take a pass of their own over the texts.
@@ -42,8 +42,10 @@ def write_texts(path, texts: Iterable[str], vectorizer: Any, *, dtype=np.float64
     return write_blocks(path, (vectorizer.transform(batch) for batch in batches), dtype=dtype)
 
 
-def read_texts(source, field: str = "text") -> Iterator[str]:
+def stream_texts(source, field: str = "text") -> Iterator[str]:
     """Texts of a file of JSON lines, CSV with a header (both may be gzipped) or Parquet, one by one.
+
+    For corpora that do not fit into memory; `hmrf_fast.io.read_texts` reads all at once, with ids and classes.
 
     Parameters
     ----------
