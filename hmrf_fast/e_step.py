@@ -12,8 +12,9 @@ from hmrf_fast.kernels.closure import move_blocks, sweep_blocks
 from hmrf_fast.kernels.closure_energy import block_partners
 from hmrf_fast.kernels.distances import distance_block
 from hmrf_fast.kernels.exchange import exchanges
-from hmrf_fast.kernels.icm import block_moves, sweeps, violation_cost
+from hmrf_fast.kernels.icm import ALONE, UNIT, block_moves, violation_cost, weigh_nodes
 from hmrf_fast.kernels.metrics import NONE
+from hmrf_fast.kernels.sweeps import cheapest_pairs, sweeps
 from hmrf_fast.kernels.types import ClusterTerms, Corpus, PairTerms, PenaltyGraph, RowTerms
 from hmrf_fast.label_priors import FORBIDDEN
 from hmrf_fast.pruning import Search, empty_table, fill_table, find_nearest, lane_terms
@@ -124,22 +125,24 @@ def assign(
 def row_costs(problem: Problem, block: np.ndarray, rows: np.ndarray) -> np.ndarray:
     """(r, K) weighted distances of the given rows; infinite ones (I-divergence without smoothing) become merely huge,
     since infinity stands for what hard cannot-links forbid. Clusters that were merged into others take no row."""
-    weighted = np.minimum(block, HUGE) * problem.sample_weight[rows][:, None]
+    return _without_merged(problem, np.minimum(block, HUGE) * problem.sample_weight[rows][:, None])
+
+
+def _without_merged(problem: Problem, costs: np.ndarray) -> np.ndarray:
     if problem.merged.size:
-        weighted[:, problem.merged != np.arange(problem.merged.size)] = FORBIDDEN
-    return weighted
+        costs[:, problem.merged != np.arange(problem.merged.size)] = FORBIDDEN
+    return costs
 
 
 def node_costs(problem: Problem, block: np.ndarray) -> np.ndarray:
     """(u, K) summed costs per node: weighted distances and label priors."""
     graph, priors = problem.graph, problem.priors
-    weighted = row_costs(problem, block, graph.rows)
+    costs = np.empty((graph.node_ptr.size - 1, problem.n_clusters))
+    weigh_nodes(block, problem.sample_weight, graph.rows, graph.node_ptr, graph.node_rows, HUGE, costs)
     if priors.rows.size:
         _, own, theirs = np.intersect1d(graph.rows, priors.rows, assume_unique=True, return_indices=True)
-        weighted[own] += priors.cost[theirs]
-    if graph.node_ptr.size - 1 == graph.rows.size:
-        return weighted[graph.node_rows]
-    return np.add.reduceat(weighted[graph.node_rows], graph.node_ptr[:-1], axis=0)
+        np.add.at(costs, graph.node_of_row[own], priors.cost[theirs])
+    return _without_merged(problem, costs)
 
 
 def start_labels(problem: Problem, costs: np.ndarray, previous, seed: np.uint64) -> np.ndarray:
@@ -193,25 +196,29 @@ def settle(problem: Problem, geometry: Geometry, costs: np.ndarray, nodes: np.nd
     """
     graph, links = problem.graph, geometry.links
     movable = (graph.node_block < 0).astype(np.uint8)  # the nodes of implicit blocks are moved by their own kernels
+    near, stirred = np.empty((nodes.size, 2), np.int32), np.full(nodes.size, ALONE | UNIT)
+    cheapest_pairs(costs, near)
     scratch = scratch_tables(problem)
     corpus, pairs, local = local_blocks(problem, geometry) if scratch else (None, None, graph)
     shared = (corpus, pairs, geometry.weights, geometry.phi_max, costs, local, links, nodes)
     for round_number in range(MAX_ROUNDS):
         round_seed = seed + np.uint64(MAX_ROUNDS * round_number)
         for sweep in range(MAX_ROUNDS):
-            sweeps(costs, links, nodes, movable, round_seed + np.uint64(sweep), MAX_SWEEPS)
+            sweeps(costs, near, links, nodes, movable, stirred, round_seed + np.uint64(sweep), MAX_SWEEPS)
             if not scratch or sweep_blocks(*shared, round_seed + np.uint64(sweep), *scratch) == 0:
                 break
+            stirred[:] = ALONE | UNIT
         if method == "icm":
             break
-        moves = block_moves(costs, links, graph.unit_ptr, graph.unit_nodes, nodes, movable, round_seed)
-        if scratch:
-            moves += move_blocks(*shared, *scratch)
+        moves = block_moves(costs, links, graph.unit_ptr, graph.unit_nodes, nodes, movable, stirred, round_seed)
+        others = move_blocks(*shared, *scratch) if scratch else 0
         if graph.hard_node.size:
             soft = links._replace(hard_ptr=np.zeros_like(graph.hard_ptr), hard_node=graph.hard_node[:0])
-            moves += exchanges(costs, links, soft, nodes, movable, round_seed, LONGEST_CHAIN)
-        if moves == 0:
+            others += exchanges(costs, links, soft, nodes, movable, round_seed, LONGEST_CHAIN)
+        if moves + others == 0:
             break
+        if others:
+            stirred[:] = ALONE | UNIT
     if np.any(nodes < 0):
         raise InfeasibleError("a constrained row found no label that its hard cannot-links allow")
 

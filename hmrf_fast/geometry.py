@@ -12,16 +12,15 @@ from hmrf_fast.kernels import pool
 from hmrf_fast.kernels.mahalanobis import MAHALANOBIS
 from hmrf_fast.kernels.metrics import METRICS, NONE, Metric
 from hmrf_fast.kernels.moments import feature_extent, row_moments, row_norms
-from hmrf_fast.kernels.pairs import pair_distances
 from hmrf_fast.kernels.rng import row_digests
 from hmrf_fast.kernels.sums import feature_chunks, feature_load
-from hmrf_fast.kernels.types import Corpus, Links, Moments, PairSide, PairTerms, PenaltyGraph, RowTerms
+from hmrf_fast.kernels.types import Corpus, Links, Moments, PairTerms, PenaltyGraph, RowTerms
 from hmrf_fast.label_priors import NO_PRIORS, LabelPriors
+from hmrf_fast.listed_pairs import pair_phi
 from hmrf_fast.rows.block import Block, Few, rows_between
 from hmrf_fast.rows.interface import Rows
 from hmrf_fast.rows.memory import MemoryRows
 
-PAIR_CHUNK = 4096
 NO_MERGERS = np.zeros(0, np.int32)
 
 
@@ -192,7 +191,7 @@ def measure(problem: Problem, weights: np.ndarray) -> Geometry:
     if problem.potts:
         pairs = PairTerms(np.full(problem.n_rows, 0.5), np.ones(problem.n_rows), NONE, NONE, 0.0)
     phi_max, phi_max_gradient = _largest_phi(problem, moments, weights)
-    phi = _listed_phi(problem, pairs, weights)
+    phi = pair_phi(problem, pairs, weights)
     graph = problem.graph
     pair_cost = graph.pair_weight * np.where(graph.pair_kind > 0, phi, np.maximum(phi_max - phi, 0.0))
     edge_price = (-graph.pair_kind * pair_cost)[graph.edge_pair]
@@ -215,25 +214,6 @@ def _find_moments(block: Block, _, unit, square, total, entropy, weights: np.nda
         lambda first, last: row_moments(block.corpus, unit, weights, entropic, first, last, square, total, entropy),
         8.0 if entropic else 2.0,
     )
-
-
-def _listed_phi(problem: Problem, pairs: PairTerms, weights: np.ndarray) -> np.ndarray:
-    graph = problem.graph
-    if problem.potts or graph.pair_kind.size == 0:
-        return np.ones(graph.pair_kind.size)
-    few, phi = problem.touched, np.empty(graph.pair_kind.size)
-    side = PairSide(few.corpus, few.of(pairs), few.of(problem.unit))
-    first_rows, second_rows = few.numbers[graph.pair_first], few.numbers[graph.pair_second]
-    bounds = pool.even_chunks(phi.size, -(-phi.size // PAIR_CHUNK))
-    mean_entries = problem.n_entries / max(problem.n_rows, 1)
-    entropic = problem.metric.entropic
-    pool.run_chunks(
-        lambda first, last: pair_distances(side, side, weights, entropic, first_rows, second_rows, first, last, phi),
-        bounds,
-        problem.n_threads,
-        phi.size * mean_entries * 4.0,
-    )
-    return phi
 
 
 def _largest_phi(problem: Problem, moments: Moments, weights: np.ndarray) -> tuple[float, np.ndarray]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
+from functools import cache
 from math import ceil
 from pathlib import Path
 
@@ -32,8 +33,9 @@ def available_threads() -> int:
     return count
 
 
+@cache
 def cpu_quota(root: Path = ROOT) -> float | None:
-    """CPUs that the control groups of this process grant it on average, None without a limit.
+    """CPUs that the control groups of this process grant it on average, None without a limit; asked once per process.
 
     Parameters
     ----------

@@ -21,6 +21,8 @@ ROW, LEARNING_ROW, CENTRED_ROW, DRAWN_ROW, REDUCED_ROW = 135, 90, 35, 40, 130
 FEATURE, LEARNING_FEATURE, PAIR = 100, 150, 250
 GIB = 2.0**30
 
+NEGLIGIBLE = 1 << 25  # bytes; to ask the system costs more than a fit of that size
+
 
 class MemoryEstimate(NamedTuple):
     """Bytes that a fit takes beside its input, at most, by what they hold.
@@ -159,6 +161,8 @@ def refuse_too_large(problem: Problem, init, learn_weights: bool) -> None:
 
 def refuse_without(what: str, needed: int, most: str) -> None:
     """Raise if ``needed`` bytes are more than this process can get; ``most`` says what takes most of them."""
+    if needed < NEGLIGIBLE:
+        return
     found = available_memory()
     if found is not None and needed > found:
         raise NotEnoughMemoryError(

@@ -12,8 +12,8 @@ from hmrf_fast.kernels import pool
 from hmrf_fast.kernels.closure_energy import add_block_products
 from hmrf_fast.kernels.metrics import LN2, NONE
 from hmrf_fast.kernels.moments import scatter_own, scatter_rows
-from hmrf_fast.kernels.pairs import add_pair_products
 from hmrf_fast.kernels.types import ClusterTerms, Sums
+from hmrf_fast.listed_pairs import pair_products
 from hmrf_fast.m_step import by_label
 from hmrf_fast.rows.block import Block
 
@@ -57,7 +57,8 @@ def gradient(problem: Problem, geometry: Geometry, centers, clusters, sums: Sums
             square, linear = metric.row_coefficients(strength, geometry.rows)
             result = result + _scatter(problem, square, linear, NONE)
     result = result + metric.centroid_gradient(clusters, centers, sums, agreement, alpha)
-    result += _pair_products(problem, geometry, cross)
+    if cross is not None:
+        result += pair_products(problem, geometry.pairs, cross)
     _add_blocks(problem, geometry, labels, result)
     if geometry.phi_max_gradient.size:
         result += cannot * geometry.phi_max_gradient
@@ -152,20 +153,6 @@ def _pair_strengths(problem: Problem, geometry: Geometry, labels):
         touched += count - phi_sum if metric.directional else count
     strength[graph.rows] = touched
     return strength, cross, cannot + implicit_cannot
-
-
-def _pair_products(problem: Problem, geometry: Geometry, cross) -> np.ndarray:
-    result = np.zeros(problem.n_features)
-    if cross is None or not cross.any():
-        return result
-    graph = problem.graph
-    few = problem.touched
-    first, second = few.numbers[graph.pair_first], few.numbers[graph.pair_second]
-    lean, unit = few.of(geometry.pairs.lean), few.of(problem.unit)
-    add_pair_products(few.corpus, unit, problem.metric.entropic, lean, first, second, cross, 0, cross.size, result)
-    if lean.size:
-        result += np.sum(cross * lean[first] * lean[second])
-    return result
 
 
 def _add_blocks(problem: Problem, geometry: Geometry, labels, result) -> None:

@@ -99,11 +99,17 @@ def inlined(function):
     return numba.njit(nogil=True, error_model="numpy", inline="always")(function)
 
 
-def _compiled(function, flags: set[str]):
+def lean_kernel(function):
+    """A kernel that makes no array, for loops whose turns are so short that the counting of references to arrays, which
+    numba does for each of them, would be most of the work."""
+    return _compiled(function, {"contract"}, _nrt=False)
+
+
+def _compiled(function, flags: set[str], **options):
     if JIT_DISABLED:
         return _without_floating_warnings(function)
     function.__qualname__ = f"{function.__qualname__}-{STAMP}"
-    dispatcher = numba.njit(nogil=True, error_model="numpy", fastmath=flags)(function)
+    dispatcher = numba.njit(nogil=True, error_model="numpy", fastmath=flags, **options)(function)
     try:
         dispatcher._cache = _ForgivingCache(function)
     except (RuntimeError, OSError) as error:

@@ -12,8 +12,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from hmrf_fast.kernels._jit import inlined, kernel
+from hmrf_fast.kernels._jit import inlined, kernel, lean_kernel
 from hmrf_fast.kernels.keys import two_lowest, vector_buffer, write_keys
+from hmrf_fast.kernels.prefetch import prefetch_row
 from hmrf_fast.kernels.rows import padded_width, row_dots
 
 TILE_WIDTH = 64
@@ -84,14 +85,19 @@ def distance_block(corpus, terms, table, offset, cross, rows, first, last, block
 
     IN rows (r,) int64; other arguments as in ``assign_rows``. OUT block (r, K) float64. Cost: nnz of the rows * K.
     """
+    _fill_block(corpus, terms, table, offset, cross, rows, first, last, np.empty(table.shape[2], table.dtype), block)
+
+
+@lean_kernel
+def _fill_block(corpus, terms, table, offset, cross, rows, first, last, sums, block):
     width = table.shape[2]
-    sums = np.empty(width, table.dtype)
     for tile in range(table.shape[0]):
         begin = tile * width
         count = min(width, offset.size - begin)
         part = table[tile]
         for position in range(first, last):
             row = rows[position]
+            prefetch_row(corpus, rows, position + 1)
             row_dots(corpus.indices, corpus.values, corpus.indptr[row], corpus.indptr[row + 1], part, sums)
             shift = terms.shift[row] if terms.shift.size > 0 else 0.0
             out = block[position, begin : begin + count]

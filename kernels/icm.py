@@ -1,4 +1,4 @@
-"""The E-step over rows that constraints touch: sweeps that move one node, and block moves that move a neighbourhood.
+"""The E-step over rows that constraints touch: what labels cost a node, and block moves of whole neighbourhoods.
 
 A node is one row, or several tied by hard must-links. All costs are finite numbers except that a label held by a hard
 cannot-link partner costs infinity; a node whose label is feasible therefore never leaves the feasible set. Every
@@ -9,10 +9,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from hmrf_fast.kernels._jit import kernel
-from hmrf_fast.kernels.rng import mix, shuffle
+from hmrf_fast.kernels._jit import inlined, kernel
+from hmrf_fast.kernels.rng import shuffle
 
 UNLABELLED = -1
+ALONE, UNIT = np.uint8(1), np.uint8(2)  # bits of ``stirred``: what has to be looked at again
 
 
 @kernel
@@ -44,45 +45,31 @@ def better(candidate, current, scale):
 
 
 @kernel
-def sweeps(block, links, labels, movable, seed, max_sweeps):
-    """Iterated conditional modes: every node in a fresh random order to its cheapest label, until nothing changes.
+def weigh_nodes(block, weight, rows, node_ptr, node_rows, highest, costs):
+    """costs (u, K) OUT: distances of each node's rows times their weights, summed.
 
-    Nodes none of whose partners moved since their last visit are skipped: same result, fewer visits. Nodes with
-    movable 0 are handled elsewhere. INOUT labels (u,) int32. Returns the number of moves. Cost per sweep: u K plus
-    edges at most. Source: KDD 2004, section 3.4 (Besag 1986).
+    IN block (r, K): distances of the constrained rows, those above ``highest`` count as that: infinity stands for what
+    hard cannot-links forbid; weight (n,); rows (r,), node_ptr, node_rows: see ``PenaltyGraph``. Cost: r K.
     """
-    n_nodes, n_clusters = block.shape
-    costs = np.empty(n_clusters)
-    order = np.arange(n_nodes)
-    dirty = np.empty(n_nodes, np.uint8)
-    for node in range(n_nodes):
-        dirty[node] = movable[node]
-    nobody = np.empty(0, np.int64)
-    moves = 0
-    for sweep in range(max_sweeps):
-        shuffle(order, mix(seed, np.uint64(sweep)))
-        changed = 0
-        for node in order:
-            if dirty[node] == 0:
-                continue
-            dirty[node] = 0
-            label_costs(node, block, links, labels, nobody, np.int64(-1), costs)
-            best = cheapest(costs)
-            old = labels[node]
-            if best == old or costs[best] == np.inf:
-                continue
-            if old != UNLABELLED and not better(costs[best], costs[old], abs(costs[old]) + abs(block[node, old])):
-                continue
-            labels[node] = best
-            changed += 1
-            for edge in range(links.edge_ptr[node], links.edge_ptr[node + 1]):
-                dirty[links.edge_node[edge]] = movable[links.edge_node[edge]]
-            for edge in range(links.hard_ptr[node], links.hard_ptr[node + 1]):
-                dirty[links.hard_node[edge]] = movable[links.hard_node[edge]]
-        moves += changed
-        if changed == 0:
-            break
-    return moves
+    for node in range(costs.shape[0]):
+        mine = costs[node]
+        mine[:] = 0.0
+        for position in range(node_ptr[node], node_ptr[node + 1]):
+            row = node_rows[position]
+            heaviness = weight[rows[row]]
+            theirs = block[row]
+            for h in range(mine.size):
+                mine[h] += min(theirs[h], highest) * heaviness
+
+
+@inlined
+def stir(node, links, stirred):
+    """A node moved: its partners want a new look, alone and with their components, and its own component does."""
+    stirred[node] |= UNIT
+    for edge in range(links.edge_ptr[node], links.edge_ptr[node + 1]):
+        stirred[links.edge_node[edge]] = ALONE | UNIT
+    for edge in range(links.hard_ptr[node], links.hard_ptr[node + 1]):
+        stirred[links.hard_node[edge]] = ALONE | UNIT
 
 
 @kernel
@@ -96,11 +83,12 @@ def cheapest(costs):
 
 
 @kernel
-def block_moves(block, links, unit_ptr, unit_nodes, labels, movable, seed):
+def block_moves(block, links, unit_ptr, unit_nodes, labels, movable, stirred, seed):
     """Move whole must-link components to the label that is cheapest for all their nodes together, where that pays.
 
     Reaches optima that no sequence of improving single moves can, such as two far rows under one heavy must-link.
-    INOUT labels (u,) int32, all set. Returns the number of components moved. Cost: K per node plus edges.
+    Components around which nothing moved since the last call are skipped, see ``sweeps``. INOUT labels (u,) int32, all
+    set; stirred (u,) uint8. Returns the number of components moved. Cost: K per node plus edges.
     """
     n_clusters = block.shape[1]
     n_units = unit_ptr.size - 1
@@ -112,10 +100,11 @@ def block_moves(block, links, unit_ptr, unit_nodes, labels, movable, seed):
     moves = 0
     for unit in order:
         nodes = unit_nodes[unit_ptr[unit] : unit_ptr[unit + 1]]
-        if movable[nodes[0]] == 0:
+        if movable[nodes[0]] == 0 or not _is_stirred(nodes, stirred):
             continue
         for node in nodes:
             stamp[node] = unit
+            stirred[node] &= ALONE
         now, then, impossible = _inner_costs(nodes, links, labels, stamp, unit)
         if impossible:
             continue
@@ -131,7 +120,18 @@ def block_moves(block, links, unit_ptr, unit_nodes, labels, movable, seed):
             moves += 1
             for node in nodes:
                 labels[node] = best
+                stir(node, links, stirred)
+            for node in nodes:
+                stirred[node] &= ALONE
     return moves
+
+
+@kernel
+def _is_stirred(nodes, stirred):
+    for node in nodes:
+        if stirred[node] & UNIT:
+            return True
+    return False
 
 
 @kernel

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from hmrf_fast.kernels._jit import kernel
+from hmrf_fast.kernels.prefetch import prefetch_row
 
 
 @kernel
@@ -85,6 +86,7 @@ def scatter_own(corpus, terms, clusters, labels, order, first, last, mass, stren
     current = -1
     for position in range(first, last):
         row = order[position]
+        prefetch_row(corpus, order, position + 1)
         label = labels[row]
         if label != current:
             current = label

@@ -10,10 +10,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from hmrf_fast.kernels._jit import kernel
+from hmrf_fast.kernels._jit import kernel, lean_kernel
+from hmrf_fast.kernels.prefetch import prefetch_row
 
 
-@kernel
+@lean_kernel
 def pair_distances(one, other, weights, entropic, first_rows, second_rows, first, last, phi):
     """phi[first:last] OUT for pairs of a row of ``one`` and a row of ``other``; cost: non-zeros of both rows per pair.
 
@@ -22,6 +23,8 @@ def pair_distances(one, other, weights, entropic, first_rows, second_rows, first
     """
     mine, its = one.terms, other.terms
     for pair in range(first, last):
+        prefetch_row(one.corpus, first_rows, pair + 1)
+        prefetch_row(other.corpus, second_rows, pair + 1)
         i, j = first_rows[pair], second_rows[pair]
         left, left_end = one.corpus.indptr[i], one.corpus.indptr[i + 1]
         right, right_end = other.corpus.indptr[j], other.corpus.indptr[j + 1]
@@ -30,7 +33,7 @@ def pair_distances(one, other, weights, entropic, first_rows, second_rows, first
             a, b = one.corpus.indices[left], other.corpus.indices[right]
             if a == b:
                 x, y = np.float64(one.corpus.values[left]), np.float64(other.corpus.values[right])
-                overlap += weights[a] * _overlap(x, y, one.unit[i], other.unit[j], entropic)
+                overlap += weights[a] * overlap_part(x, y, one.unit[i], other.unit[j], entropic)
             left += a <= b
             right += b <= a
         if mine.lean.size > 0:
@@ -39,7 +42,8 @@ def pair_distances(one, other, weights, entropic, first_rows, second_rows, first
 
 
 @kernel
-def _overlap(x, y, unit_x, unit_y, entropic):
+def overlap_part(x, y, unit_x, unit_y, entropic):
+    """What one shared feature of weight 1 adds to the overlap of two rows."""
     if not entropic:
         return x * y
     x *= unit_x
@@ -50,13 +54,10 @@ def _overlap(x, y, unit_x, unit_y, entropic):
 
 
 @kernel
-def add_pair_products(corpus, unit, entropic, lean, first_rows, second_rows, strength, first, last, gradient):
-    """gradient (d,) INOUT += strength[pair] * overlap, feature by feature without the weights.
-
-    With a lean (Pearson) also strength * (x lean_j + y lean_i) on each row's own features; its constant part
-    lean_i lean_j is the caller's. Cost: non-zeros of both rows per pair with a strength.
-    """
-    for pair in range(first, last):
+def add_pair_products(corpus, unit, entropic, first_rows, second_rows, strength, gradient):
+    """gradient (d,) INOUT += strength[pair] * overlap, feature by feature without the weights; cost: non-zeros of both
+    rows per pair with a strength."""
+    for pair in range(strength.size):
         if strength[pair] == 0.0:
             continue
         i, j = first_rows[pair], second_rows[pair]
@@ -66,11 +67,19 @@ def add_pair_products(corpus, unit, entropic, lean, first_rows, second_rows, str
             a, b = corpus.indices[left], corpus.indices[right]
             if a == b:
                 x, y = np.float64(corpus.values[left]), np.float64(corpus.values[right])
-                gradient[a] += strength[pair] * _overlap(x, y, unit[i], unit[j], entropic)
+                gradient[a] += strength[pair] * overlap_part(x, y, unit[i], unit[j], entropic)
             left += a <= b
             right += b <= a
-        if lean.size > 0:
-            for entry in range(corpus.indptr[i], left_end):
+
+
+@lean_kernel
+def add_leanings(corpus, lean, first_rows, second_rows, strength, gradient):
+    """gradient (d,) INOUT += strength[pair] * (x lean_j + y lean_i) on each row's own features, which metrics of
+    centred rows have besides the overlap; their constant part lean_i lean_j is the caller's."""
+    for pair in range(strength.size):
+        if strength[pair] != 0.0:
+            i, j = first_rows[pair], second_rows[pair]
+            for entry in range(corpus.indptr[i], corpus.indptr[i + 1]):
                 gradient[corpus.indices[entry]] += strength[pair] * corpus.values[entry] * lean[j]
-            for entry in range(corpus.indptr[j], right_end):
+            for entry in range(corpus.indptr[j], corpus.indptr[j + 1]):
                 gradient[corpus.indices[entry]] += strength[pair] * corpus.values[entry] * lean[i]

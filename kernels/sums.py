@@ -11,6 +11,7 @@ from __future__ import annotations
 import numpy as np
 
 from hmrf_fast.kernels._jit import kernel
+from hmrf_fast.kernels.prefetch import prefetch_row
 
 COUNTED_AT_ONCE = 1 << 17
 HEADROOM = 62  # bits below the sign that a sum may use
@@ -56,6 +57,7 @@ def sum_clusters(corpus, factor, scale, order, ends, first, last, fresh, sums):
             total[:] = 0
         for position in range(ends[h], ends[h + 1]):
             row = order[position]
+            prefetch_row(corpus, order, position + 1)
             common = factor[row] * (scale[0] if scale.size == 1 else 1.0)
             for entry in range(corpus.indptr[row], corpus.indptr[row + 1]):
                 feature = np.uint32(corpus.indices[entry])

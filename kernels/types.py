@@ -94,6 +94,15 @@ class PairSide(NamedTuple):
     unit: np.ndarray  # (n,) float64 row normaliser
 
 
+class Shared(NamedTuple):
+    """The features that both rows of each of m pairs have, and what they add to the overlap at weight 1, see
+    ``pairs.py``."""
+
+    ptr: np.ndarray  # (m + 1,) int64
+    features: np.ndarray  # (s,) int32
+    parts: np.ndarray  # (s,) float64
+
+
 class Moments(NamedTuple):
     """What one pass over the rows under the current feature weights gives; all (n,) float64, of the normalised rows."""
 

@@ -24,7 +24,8 @@ from scipy import sparse
 from strategies import random_states
 
 from hmrf_fast import e_step
-from hmrf_fast.kernels.icm import block_moves, sweeps
+from hmrf_fast.kernels.icm import ALONE, UNIT, block_moves
+from hmrf_fast.kernels.sweeps import cheapest_pairs, sweeps
 
 METHODS = ("icm", "block_icm")
 penalties = st.sampled_from(["distance", "potts"])
@@ -165,7 +166,8 @@ def test_every_accepted_move_lowers_the_cost():
         D = np.ascontiguousarray(D)
         nodes = np.random.default_rng(number).integers(case.K, size=graph.rows.size).astype(np.int32)
         block, movable = D[graph.rows][graph.node_rows], np.ones(nodes.size, np.uint8)
-        labels = case.labels.copy()
+        near, labels = np.empty((nodes.size, 2), np.int32), case.labels.copy()
+        cheapest_pairs(block, near)
 
         def cost(nodes=nodes, labels=labels, graph=graph, D=D, pairs=pairs):
             labels[graph.rows] = nodes[graph.node_of_row]
@@ -173,11 +175,11 @@ def test_every_accepted_move_lowers_the_cost():
 
         before = cost()
         for step in range(6):
-            one = np.uint64(step)
+            one, stirred = np.uint64(step), np.full(nodes.size, ALONE | UNIT)
             if step % 2:
-                moves = block_moves(block, links, graph.unit_ptr, graph.unit_nodes, nodes, movable, one)
+                moves = block_moves(block, links, graph.unit_ptr, graph.unit_nodes, nodes, movable, stirred, one)
             else:
-                moves = sweeps(block, links, nodes, movable, one, 1)
+                moves = sweeps(block, near, links, nodes, movable, stirred, one, 1)
             after = cost()
             assert after < before if moves else after == before
             moved[step % 2] += moves
@@ -253,3 +255,22 @@ def test_reported_distances_belong_to_the_labels(case, method, infer):
     labels, nearest = e_step.assign(state.problem, state.geometry, state.clusters, None, np.uint64(1), method)
     D = oracle.distances(case.rows, state.centers, case.a, case.metric)
     assert_near(nearest, D[np.arange(labels.size), labels])
+
+
+def test_sweeps_find_the_cheapest_label_of_every_node():
+    """Where sweeps end, no node has a cheaper label: looking at partners' labels and the two nearest is enough."""
+    for number, case in enumerate(optimum_cases(60)):
+        state = smoothed_state(case, infer=True)
+        graph, links = state.problem.graph, state.geometry.links
+        block = np.ascontiguousarray(np.ascontiguousarray(table_of(state, case))[graph.rows][graph.node_rows])
+        nodes = np.random.default_rng(number).integers(case.K, size=graph.rows.size).astype(np.int32)
+        near, movable = np.empty((nodes.size, 2), np.int32), np.ones(nodes.size, np.uint8)
+        cheapest_pairs(block, near)
+        order = np.argsort(block, axis=1, kind="stable")
+        assert np.array_equal(near, order[:, :2])
+        sweeps(block, near, links, nodes, movable, np.full(nodes.size, ALONE | UNIT), np.uint64(number), 1000)
+        for node in range(nodes.size):
+            costs = block[node].copy()
+            edges = slice(links.edge_ptr[node], links.edge_ptr[node + 1])
+            np.add.at(costs, nodes[links.edge_node[edges]], links.edge_price[edges])
+            assert costs[nodes[node]] <= costs.min() + 1e-9 * (1 + np.abs(costs).max())

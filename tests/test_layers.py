@@ -18,7 +18,7 @@ LAYERS = (
     {"kernels"},
     {"errors", "machine", "atomic", "archive", "json_logs", "signals"},
     {"groups", "pairs", "label_priors", "inputs", "rows"},
-    {"geometry", "feasibility"},
+    {"geometry", "listed_pairs", "feasibility"},
     {"e_step", "m_step", "weight_step", "relocation", "pruning"},
     {
         "constraints",

@@ -20,9 +20,10 @@ from engine_helpers import (
 )
 from hypothesis import assume, event, given
 from hypothesis import strategies as st
-from strategies import pair_lists, random_states
+from strategies import feature_weights, pair_lists, random_states
 
 from hmrf_fast import weight_step
+from hmrf_fast.listed_pairs import pair_phi, pair_products
 from hmrf_fast.weight_step import Prior
 
 IMPLICIT = ("cosine", "pearson", "sqeuclidean")  # i_divergence has no implicit form: its pairs are always listed
@@ -245,3 +246,19 @@ def test_weight_step_is_the_oracles_minimiser(case, alpha):
         np.testing.assert_allclose(weights, expected, rtol=1e-7)
     else:
         assert np.array_equal(weights, case.a)
+
+
+@examples(60)
+@given(instances(n=(4, 14), d=(2, 10), max_pairs=12), st.data())
+def test_listed_overlaps_give_the_bits_of_merged_rows(case, data):
+    """Once gradients were taken, distances of pairs come from what their rows share, to the last bit; and gradients are
+    the same with lists and without."""
+    state = state_of(case)
+    problem, pairs = state.problem, state.geometry.pairs
+    weights = data.draw(feature_weights(case.X.shape[1]))
+    strength = np.random.default_rng(0).normal(size=problem.graph.pair_kind.size)
+    merged = pair_phi(problem, pairs, weights)
+    listed_products = pair_products(problem, pairs, strength)
+    assert np.array_equal(pair_phi(problem, pairs, weights), merged)
+    problem.memo["shared"] = None
+    assert_near(pair_products(problem, pairs, strength), listed_products)
