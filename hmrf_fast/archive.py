@@ -15,6 +15,7 @@ import hashlib
 import io
 import json
 import os
+import tokenize
 import zipfile
 from collections.abc import Mapping
 from pathlib import Path
@@ -25,7 +26,7 @@ import numpy as np
 from hmrf_fast.atomic import replace_file
 from hmrf_fast.errors import FileError, ModelFileError
 
-__all__ = ["read_archive", "write_archive"]
+__all__ = ["parse_array", "read_archive", "write_archive"]
 
 KINDS = "biufU"  # of dtypes: numbers, booleans and text
 
@@ -130,17 +131,33 @@ def _member(members: zipfile.ZipFile, name: str, path: str | os.PathLike, file_f
         content = members.read(f"{name}.npy")
     except KeyError:
         raise _foreign(path, file_format) from None
+    try:
+        return parse_array(content)
+    except ValueError as error:
+        raise _damaged(path, f"its member {name!r} {error}") from error
+
+
+def parse_array(content: bytes, kinds: str = KINDS) -> np.ndarray:
+    """The array that the bytes of a ``.npy`` file hold; it takes no more memory than they do.
+
+    Raises
+    ------
+    ValueError
+        If it is none, of another kind of dtype, or not of the size that it names.
+    """
     stream = io.BytesIO(content)
     try:
         version = np.lib.format.read_magic(stream)
         read = np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0
         shape, fortran, dtype = read(stream)
-    except ValueError as error:
-        raise _damaged(path, f"its member {name!r} is no array ({error})") from error
+    except (ValueError, TypeError, SyntaxError, RecursionError, tokenize.TokenError) as error:
+        raise ValueError(f"is no array ({' '.join(str(error).split())})") from error
     count = int(np.prod(shape, dtype=object))
-    if dtype.kind not in KINDS or count * dtype.itemsize != len(content) - stream.tell():
-        raise _damaged(path, f"its member {name!r} has not the size or type that it names")
-    flat = np.frombuffer(content, dtype, count, stream.tell()) if count and dtype.itemsize else np.empty(count, dtype)
+    if dtype.kind not in kinds or min(shape, default=0) < 0 or count * dtype.itemsize != len(content) - stream.tell():
+        raise ValueError("has not the size or type that it names")
+    if max(shape, default=0) >= 1 << 60 or (count and not dtype.itemsize):
+        raise ValueError(f"has the shape {shape} and holds nothing")
+    flat = np.frombuffer(content, dtype, count, stream.tell()) if count else np.empty(count, dtype)
     return flat.reshape(shape, order="F" if fortran else "C").copy(order="K")
 
 

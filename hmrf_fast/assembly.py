@@ -8,10 +8,11 @@ from typing import NamedTuple
 import numpy as np
 
 from hmrf_fast import inputs
+from hmrf_fast.canonical import canonical_order, in_order, neighborhoods_in_order
 from hmrf_fast.errors import ContradictionWarning, EmptyRowsWarning, InfeasibleError, InputError
-from hmrf_fast.geometry import Problem, build_problem, metric_named
+from hmrf_fast.geometry import Problem, build_problem, content_keys, metric_named
 from hmrf_fast.label_priors import class_probabilities, fixed_labels
-from hmrf_fast.neighborhoods import Resolved, resolve
+from hmrf_fast.neighborhoods import Resolved, check_feasible, resolve
 from hmrf_fast.penalties import empty_graph, plan
 from hmrf_fast.seeds import Seeds, probable_seeds, seeds_of
 from hmrf_fast.settings import Known, Settings
@@ -26,13 +27,17 @@ class Task(NamedTuple):
     problem: Problem
     resolved: Resolved
     seeds: Seeds
+    order: np.ndarray  # (n,) int64: rows as constraints are gone through, see ``canonical``; length 0 without any
 
 
 def assemble(
     settings: Settings, matrix, known: Known, sample_weight, n_clusters: int, n_threads: int, whose: str,
-    merged_into: np.ndarray,
+    merged_into: np.ndarray, same: Task | None = None,
 ) -> Task:  # fmt: skip
-    """Refuse what does not fit together and build the problem; cost nnz plus constraints."""
+    """Refuse what does not fit together and build the problem; cost nnz plus constraints.
+
+    ``same`` is an earlier task of the same rows and constraints in another view, whose content has been hashed.
+    """
     n_rows, metric = matrix.shape[0], metric_named(settings.metric)
     if metric.entropic:
         refuse_negative(matrix, settings.metric, whose)
@@ -41,17 +46,21 @@ def assemble(
         raise InputError(f"partial_labels has {len(known.shares)} rows of probabilities, X has {n_rows} rows")
     resolved = resolve(known.priced, n_rows, infer=settings.infer)
     entropic = metric.entropic and settings.penalty != "potts"
-    if known.priced.is_empty:
-        graph = empty_graph()
-    else:
-        graph = plan(resolved, enumerate_all=entropic, n_clusters=n_clusters)
+    rows, graph, order, numbered = as_rows(matrix), empty_graph(), np.zeros(0, np.int64), resolved
+    if not known.priced.is_empty:
+        check_feasible(resolved, n_clusters)
+        order = canonical_order(rows, resolved, weight, n_threads) if same is None else same.order
+        graph = plan(in_order(resolved, order), enumerate_all=entropic)
+        graph = graph._replace(rows=order[graph.rows])
+        numbered = neighborhoods_in_order(resolved, order)
     problem = build_problem(
-        as_rows(matrix), metric, weight, graph, n_clusters, potts=settings.penalty == "potts",
-        n_threads=n_threads,
+        rows, metric, weight, graph, n_clusters, potts=settings.penalty == "potts", n_threads=n_threads,
+        keys=None if same is None else content_keys(same.problem),
     )  # fmt: skip
     if np.any(merged_into != np.arange(merged_into.size)):
         problem = problem._replace(merged=merged_into)
-    return _with_labels(Task(problem, resolved, seeds_of(problem, resolved, settings.by_size)), settings, known)
+    seeds = seeds_of(problem, numbered, settings.by_size, order)
+    return _with_labels(Task(problem, resolved, seeds, order), settings, known)
 
 
 def _with_labels(task: Task, settings: Settings, known: Known) -> Task:

@@ -122,10 +122,12 @@ class Clusterer(Reported, BatchLearner, CentroidModel):
         self._training = Training(X, sample_weight, known.shares)
         return self
 
-    def _assemble(self, settings: Settings, matrix, known: Known, sample_weight, n_clusters: int, merged_into) -> Task:
+    def _assemble(
+        self, settings: Settings, matrix, known: Known, sample_weight, n_clusters: int, merged_into, same=None
+    ) -> Task:
         return assemble(
             settings, matrix, known, sample_weight, n_clusters, thread_count(self.n_threads), type(self).__name__,
-            merged_into,
+            merged_into, same,
         )  # fmt: skip
 
     def _trusted(self, settings: Settings, matrix, known: Known, sample_weight, merged_into, seed: int):
@@ -151,7 +153,7 @@ class Clusterer(Reported, BatchLearner, CentroidModel):
         seed = journey.place.seed
         first = starts(plain.problem, plain.seeds, simple, generator(seed), matrix)
         frame, labellings = learn_frame(plain.problem, first, simple.options, settings.weight_prior, seed)
-        task = self._assemble(settings, frame.lift(matrix), known, sample_weight, self.n_clusters, merged_into)
+        task = self._assemble(settings, frame.lift(matrix), known, sample_weight, self.n_clusters, merged_into, plain)
         chosen = (lift(task.problem, labels, frame.weights)._replace(weights=frame.weights) for labels in labellings)
         return task, islice(chosen, journey.place.draws.drawn, None), frame
 

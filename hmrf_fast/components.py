@@ -70,8 +70,17 @@ def components(n_rows: int, first: np.ndarray, second: np.ndarray, extra: np.nda
     position = np.cumsum(touched) - 1
     graph = sp.coo_array((np.ones(first.size, dtype=np.int8), (position[first], position[second])), (rows.size,) * 2)
     _, found = connected_components(graph, directed=False)
-    _, smallest, inverse = np.unique(found, return_index=True, return_inverse=True)
-    rank = np.empty(smallest.size, dtype=np.int32)
-    rank[np.argsort(smallest)] = np.arange(smallest.size, dtype=np.int32)
-    component[rows] = rank[inverse]
+    component[rows] = smallest_first(found)[found]
     return component
+
+
+def smallest_first(codes: np.ndarray, n_sets: int = 0) -> np.ndarray:
+    """(s,) int32 new numbers of sets, in the order in which they first occur in ``codes`` (n,), where -1 says nothing;
+    sets that do not occur come last."""
+    n_sets = max(n_sets, int(codes.max(initial=-1)) + 1)
+    first = np.full(n_sets, codes.size)
+    known = np.flatnonzero(codes >= 0)[::-1]
+    first[codes[known]] = known
+    rank = np.empty(n_sets, dtype=np.int32)
+    rank[np.argsort(first, kind="stable")] = np.arange(n_sets, dtype=np.int32)
+    return rank

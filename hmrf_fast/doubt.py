@@ -134,7 +134,8 @@ def without(given: Constraints, suspects: tuple[Suspect, ...]) -> Constraints:
 def _distances(problem: Problem, result: EMResult, rows: np.ndarray) -> np.ndarray:
     """(r, K) distances to the centroids of a fit."""
     clusters = problem.metric.cluster_terms(result.centers, result.weights, result.alpha)
-    return distances_of(problem, measure(problem, result.weights), clusters, build_table(problem, clusters), rows)
+    table, few = build_table(problem, clusters), problem.rows.take(rows)
+    return distances_of(problem, measure(problem, result.weights), clusters, table, few)
 
 
 def _margin(distances: np.ndarray, weight: np.ndarray) -> float:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from hmrf_fast.errors import InfeasibleError
-from hmrf_fast.feasibility import place
+from hmrf_fast.feasibility import cheapest_names, place
 from hmrf_fast.geometry import Geometry, Problem
 from hmrf_fast.kernels import pool
 from hmrf_fast.kernels.closure import move_blocks, sweep_blocks
@@ -18,7 +18,7 @@ from hmrf_fast.kernels.sweeps import cheapest_pairs, sweeps
 from hmrf_fast.kernels.types import ClusterTerms, Corpus, PairTerms, PenaltyGraph, RowTerms
 from hmrf_fast.label_priors import FORBIDDEN
 from hmrf_fast.pruning import Search, empty_table, fill_table, find_nearest, lane_terms
-from hmrf_fast.rows.block import Block
+from hmrf_fast.rows.block import Block, Few
 
 MAX_SWEEPS = 1000
 MAX_ROUNDS = 50
@@ -65,10 +65,10 @@ def free_search(problem: Problem, *, prune: bool) -> Search:
     return Search(problem, np.flatnonzero(free), prune=prune)
 
 
-def distances_of(problem: Problem, geometry: Geometry, clusters: ClusterTerms, table, rows: np.ndarray) -> np.ndarray:
-    """(r, K) distances of the given rows (int64, ascending) to all centroids."""
-    few, block = problem.rows.take(rows), np.empty((rows.size, problem.n_clusters))
-    entries = rows.size * (problem.n_entries / max(problem.n_rows, 1) + 1)
+def distances_of(problem: Problem, geometry: Geometry, clusters: ClusterTerms, table, few: Few) -> np.ndarray:
+    """(r, K) distances of few rows to all centroids."""
+    block = np.empty((few.numbers.size, problem.n_clusters))
+    entries = few.numbers.size * (problem.n_entries / max(problem.n_rows, 1) + 1)
     terms, offset, cross = few.of(geometry.rows), clusters.offset, clusters.cross
     _fill_distances(few.corpus, terms, table, offset, cross, few.numbers, block, problem.n_threads, entries)
     return block
@@ -109,11 +109,11 @@ def assign(
     if problem.merged.size:
         labels = problem.merged[labels]  # merged clusters have one centroid, but whose number wins a tie is not said
     if priors.rows.size:
-        block = distances_of(problem, geometry, clusters, table, priors.rows)
+        block = distances_of(problem, geometry, clusters, table, problem.rows.take(priors.rows))
         labels[priors.rows] = np.argmin(row_costs(problem, block, priors.rows) + priors.cost, axis=1)
         nearest[priors.rows] = block[np.arange(priors.rows.size), labels[priors.rows]]
     if graph.rows.size:
-        block = distances_of(problem, geometry, clusters, table, graph.rows)
+        block = distances_of(problem, geometry, clusters, table, problem.touched)
         costs = node_costs(problem, block)
         nodes = start_labels(problem, costs, previous, seed)
         settle(problem, geometry, costs, nodes, seed, method)
@@ -157,7 +157,8 @@ def start_labels(problem: Problem, costs: np.ndarray, previous, seed: np.uint64)
     nodes = np.full(costs.shape[0], -1, np.int32)
     if graph.hard_node.size:
         place(graph, np.ascontiguousarray(costs[:, problem.live]), nodes, seed)
-        nodes = _renamed(np.where(nodes >= 0, problem.live[nodes], nodes).astype(np.int32), fixed, kept, problem.live)
+        nodes = np.where(nodes >= 0, problem.live[nodes], nodes).astype(np.int32)
+        nodes = _renamed(nodes, fixed, kept, costs, problem.live)
     return nodes
 
 
@@ -168,7 +169,7 @@ def _fixed_nodes(problem: Problem) -> tuple[np.ndarray, np.ndarray]:
     return graph.node_of_row[own], priors.fixed[priors.fixed >= 0][theirs]
 
 
-def _renamed(nodes: np.ndarray, fixed: np.ndarray, kept: np.ndarray, live: np.ndarray) -> np.ndarray:
+def _renamed(nodes: np.ndarray, fixed: np.ndarray, kept: np.ndarray, costs, live: np.ndarray) -> np.ndarray:
     """Placement cares for differences of labels, not for names: exchange names so that fixed nodes have their own.
 
     The rows of one class are one node, and the nodes of two classes are linked, so there always is such an exchange.
@@ -178,7 +179,8 @@ def _renamed(nodes: np.ndarray, fixed: np.ndarray, kept: np.ndarray, live: np.nd
     placed = nodes[fixed] >= 0  # the others have no hard cannot-link: they simply get their names
     name = np.full(live[-1] + 1, -1, np.int32)
     name[nodes[fixed[placed]]] = kept[placed]
-    name[np.setdiff1d(live, nodes[fixed[placed]])] = np.setdiff1d(live, kept[placed])
+    rest, names = np.setdiff1d(live, nodes[fixed[placed]]), np.setdiff1d(live, kept[placed])
+    name[rest] = cheapest_names(costs, nodes, rest, names)
     nodes = np.where(nodes >= 0, name[nodes], nodes).astype(np.int32)
     nodes[fixed] = kept
     return nodes

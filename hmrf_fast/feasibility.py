@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+from scipy.optimize import linear_sum_assignment
 from scipy.sparse import csr_matrix
 from scipy.sparse.csgraph import connected_components
 
@@ -27,7 +28,7 @@ def place(graph: PenaltyGraph, costs: np.ndarray, labels: np.ndarray, seed: np.u
     if place_by_saturation(costs, graph, labels) == 0:
         return
     touched = np.flatnonzero(np.diff(graph.hard_ptr) > 0)
-    if repair(graph, n_clusters, labels, seed, min(REPAIR_STEPS, 100 * touched.size)) == 0:
+    if repair(costs, graph, labels, seed, min(REPAIR_STEPS, 100 * touched.size)) == 0:
         return
     for nodes in _conflicting_components(graph, labels):
         core, peeled = _core(graph, nodes, n_clusters)
@@ -41,7 +42,20 @@ def place(graph: PenaltyGraph, costs: np.ndarray, labels: np.ndarray, seed: np.u
                 f"to {n_clusters} clusters was found within {EXACT_STEPS} steps; one may exist. "
                 "Use more clusters or finite cannot-link weights."
             )
+        every = np.arange(n_clusters)
+        labels[core] = cheapest_names(costs[core], labels[core], every, every)[labels[core]]
         _label_last(graph, costs, labels, peeled)
+
+
+def cheapest_names(costs: np.ndarray, labels: np.ndarray, before: np.ndarray, after: np.ndarray) -> np.ndarray:
+    """(c,) which of the labels ``after`` (c,) should stand for each of the labels ``before`` (c,): a placement that
+    cares for differences of labels alone is as good under any names. IN costs (u, K), labels (u,)."""
+    of_label = np.full(costs.shape[1], -1)
+    of_label[before] = np.arange(before.size)
+    counts = (labels >= 0) & (of_label[labels] >= 0)
+    total = np.zeros((before.size, after.size))
+    np.add.at(total, of_label[labels[counts]], costs[counts][:, after])
+    return after[linear_sum_assignment(total)[1]]
 
 
 def _row(graph: PenaltyGraph, node: int) -> int:

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from hmrf_fast.geometry import row_keys
 from hmrf_fast.rows.interface import Rows
+from hmrf_fast.rows.keys import row_keys
 from hmrf_fast.settings import Known, Settings
 
 IGNORED = ("callback", "watch")  # they do not change what is computed

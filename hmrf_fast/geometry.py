@@ -12,16 +12,17 @@ from hmrf_fast.kernels import pool
 from hmrf_fast.kernels.mahalanobis import MAHALANOBIS
 from hmrf_fast.kernels.metrics import METRICS, NONE, Metric
 from hmrf_fast.kernels.moments import feature_extent, row_moments, row_norms
-from hmrf_fast.kernels.rng import row_digests
 from hmrf_fast.kernels.sums import feature_chunks, feature_load
 from hmrf_fast.kernels.types import Corpus, Links, Moments, PairTerms, PenaltyGraph, RowTerms
 from hmrf_fast.label_priors import NO_PRIORS, LabelPriors
 from hmrf_fast.listed_pairs import pair_phi
 from hmrf_fast.rows.block import Block, Few, rows_between
 from hmrf_fast.rows.interface import Rows
+from hmrf_fast.rows.keys import row_keys
 from hmrf_fast.rows.memory import MemoryRows
 
 NO_MERGERS = np.zeros(0, np.int32)
+NOBODY = (None,)
 
 
 class Problem(NamedTuple):
@@ -96,7 +97,12 @@ class Problem(NamedTuple):
     @property
     def touched(self) -> Few:
         """The rows that listed or implicit constraints touch, in memory."""
-        return self.rows.take(self.graph.rows)
+        if self.memo.get("touched", NOBODY)[0] is not self.graph.rows:
+            order = np.argsort(self.graph.rows)
+            self.memo["touched"] = self.graph.rows, self.graph.rows[order], np.argsort(order)
+        _, ascending, place = self.memo["touched"]
+        few = self.rows.take(ascending)
+        return few._replace(numbers=few.numbers[place])
 
 
 class Geometry(NamedTuple):
@@ -160,24 +166,9 @@ def content_keys(problem: Problem) -> np.ndarray:
     """(n,) uint64 hashes of the rows' content; cost nnz unless known."""
     if problem.keys is not None:
         return problem.keys
-    return row_keys(problem.rows, problem.n_threads)
-
-
-def row_keys(rows: Rows, n_threads: int = 1) -> np.ndarray:
-    """(n,) uint64 hashes of the rows' content; cost nnz."""
-    keys = np.empty(rows.shape[0], np.uint64)
-    for _ in rows.map(_find_keys, outputs=(keys,), n_threads=n_threads):
-        pass
-    return keys
-
-
-def _find_keys(block: Block, _, keys: np.ndarray) -> None:
-    def task(first: int, last: int) -> None:
-        part = rows_between(block.corpus, first, last)
-        bits = part.values.astype(np.float64, copy=False).view(np.uint64)
-        row_digests(part.indptr, part.indices, bits, 0, last - first, keys[first:last])
-
-    block.over_rows(task, 2.0)
+    if "keys" not in problem.memo:
+        problem.memo["keys"] = row_keys(problem.rows, problem.n_threads)
+    return problem.memo["keys"]
 
 
 def measure(problem: Problem, weights: np.ndarray) -> Geometry:
@@ -232,9 +223,10 @@ def _largest_phi(problem: Problem, moments: Moments, weights: np.ndarray) -> tup
 
 def _two_largest(problem: Problem, moments: Moments) -> tuple[float, np.ndarray]:
     """ln 2 times the summed masses of the two heaviest rows bounds the I-divergence to the mean of any pair."""
-    # At equal weights all rows weigh 1 up to rounding: the lowest rows are taken, not the ones rounding favours.
+    # At equal weights all rows weigh 1 up to rounding: the first by content are taken, not those rounding favours.
     tied = np.round(moments.total / max(moments.total.max(initial=0.0), 1e-300), 12)
-    top = np.argsort(-tied, kind="stable")[:2]
+    heaviest = np.flatnonzero(tied >= np.partition(tied, -min(2, tied.size))[-2:].min())
+    top = heaviest[np.lexsort((content_keys(problem)[heaviest], -tied[heaviest]))[:2]]
     gradient = np.zeros(problem.n_features)
     for row in top:
         columns, values = one_row(problem, row)

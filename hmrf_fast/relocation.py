@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from hmrf_fast.geometry import Geometry, Problem
+from hmrf_fast.geometry import Geometry, Problem, content_keys
 from hmrf_fast.kernels.types import PenaltyGraph
 
 
@@ -47,12 +47,11 @@ def refill(problem: Problem, geometry: Geometry, labels: np.ndarray, nearest: np
 
 
 def _costliest(problem: Problem, geometry: Geometry, nearest: np.ndarray) -> Iterator[int]:
-    """Rows by falling cost, without those whose cost is rounding; ties to the lowest row."""
+    """Rows by falling cost, without those whose cost is rounding; ties by content, then to the lowest row."""
     cost = np.where(geometry.factor > 0, nearest, 0.0)
     cost = np.where(np.isfinite(cost), cost, np.finfo(float).max)
-    order = np.argsort(-cost, kind="stable")
-    noise = 1e-12 * abs(geometry.base) / problem.n_rows
-    return iter(order[cost[order] > noise].tolist())
+    dear = np.flatnonzero(cost > 1e-12 * abs(geometry.base) / problem.n_rows)
+    return iter(dear[np.lexsort((content_keys(problem)[dear], -cost[dear]))].tolist())
 
 
 def _next_group(

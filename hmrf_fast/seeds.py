@@ -43,11 +43,11 @@ def no_seeds(n_rows: int) -> Seeds:
     return hard_seeds(np.full(n_rows, -1, np.int32), none, none)
 
 
-def seeds_of(problem: Problem, resolved: Resolved, by_size: bool) -> Seeds:
+def seeds_of(problem: Problem, resolved: Resolved, by_size: bool, order: np.ndarray) -> Seeds:
     """Neighbourhoods with two or more rows of positive weight, and those of the classes, however small.
 
     With ``by_size`` also rows that are cannot-linked to all of them, while there are fewer than clusters (SDM 2004,
-    section 3.2).
+    section 3.2), the first in the ``order`` of rows (n,) first.
     """
     member, classes = resolved.component.astype(np.int32, copy=True), resolved.class_component.astype(np.int64)
     if member.max(initial=-1) < 0:
@@ -58,7 +58,7 @@ def seeds_of(problem: Problem, resolved: Resolved, by_size: bool) -> Seeds:
     rank = np.where(keep, np.cumsum(keep) - 1, -1).astype(np.int32)
     member = np.where(member >= 0, rank[member], -1).astype(np.int32)
     if by_size:
-        _add_outsiders(member, resolved, np.flatnonzero(usable), problem)
+        _add_outsiders(member, resolved, np.flatnonzero(usable), problem, order)
     first = rank[classes]
     _, once = np.unique(first, return_index=True)  # tied classes share a neighbourhood, which seeds once
     once = np.sort(once[first[once] >= 0])
@@ -76,10 +76,10 @@ def _usable(problem: Problem) -> np.ndarray:
     return (problem.unit > 0) & (problem.sample_weight > 0)
 
 
-def _add_outsiders(member: np.ndarray, resolved: Resolved, usable: np.ndarray, problem: Problem) -> None:
+def _add_outsiders(member: np.ndarray, resolved: Resolved, usable: np.ndarray, problem: Problem, order) -> None:
     """Rows outside all groups that are cannot-linked to each of them become groups of one; ``member`` INOUT.
 
-    The first such row by content joins, then the next that is cannot-linked to that one as well, and so on.
+    The first such row joins, then the next that is cannot-linked to that one as well, and so on.
     """
     first, second = resolved.cannot_link.T
     first, second = np.concatenate([first, second]), np.concatenate([second, first])
@@ -90,7 +90,7 @@ def _add_outsiders(member: np.ndarray, resolved: Resolved, usable: np.ndarray, p
         links = np.flatnonzero(outside[first] & (member[second] >= 0))
         cells = np.unique(first[links] * np.int64(count) + member[second[links]])
         reached = np.bincount(cells // count, minlength=member.size)
-        candidates = problem.order[reached[problem.order] == count]
+        candidates = order[reached[order] == count]
         if candidates.size == 0:
             return
         member[candidates[0]], outside[candidates[0]] = count, False

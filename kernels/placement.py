@@ -55,20 +55,21 @@ def place_by_saturation(block, graph, labels):
 
 
 @kernel
-def repair(graph, n_clusters, labels, seed, max_steps):
-    """Min-conflicts search: a node in conflict takes the label with the fewest conflicting partners, recent ones
-    barred.
+def repair(block, graph, labels, seed, max_steps):
+    """Min-conflicts search: a node in conflict takes the label with the fewest conflicting partners, of these the
+    cheapest, recent ones barred.
 
-    INOUT labels (u,) int32. Returns the number of nodes still in conflict. Cost per step: the node's links plus K.
+    IN block (u, K) float64: costs; INOUT labels (u,) int32. Returns the number of nodes still in conflict. Cost per
+    step: the node's links plus K.
     """
-    n_nodes = labels.size
+    n_nodes, n_clusters = block.shape
     barred = np.zeros((n_nodes, n_clusters), np.int64)
     held = np.empty(n_clusters, np.int64)
     for step in range(1, max_steps + 1):
         conflicts = _in_conflict(graph, labels)
         if conflicts.size == 0:
             return 0
-        node = conflicts[below(seed, np.uint64(2 * step), conflicts.size)]
+        node = conflicts[below(seed, np.uint64(step), conflicts.size)]
         held[:] = 0
         for edge in range(graph.hard_ptr[node], graph.hard_ptr[node + 1]):
             held[labels[graph.hard_node[edge]]] += 1
@@ -76,10 +77,10 @@ def repair(graph, n_clusters, labels, seed, max_steps):
         for h in range(n_clusters):
             if h == labels[node] or barred[node, h] > step:
                 continue
-            if best < 0 or held[h] < held[best]:
+            if best < 0 or held[h] < held[best] or (held[h] == held[best] and block[node, h] < block[node, best]):
                 best = h
         if best < 0:
-            best = below(seed, np.uint64(2 * step + 1), n_clusters)
+            best = np.argmin(barred[node])  # the one that has been barred for longest
         barred[node, labels[node]] = step + 10 + conflicts.size
         labels[node] = best
     return _in_conflict(graph, labels).size

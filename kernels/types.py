@@ -29,7 +29,7 @@ class PenaltyGraph(NamedTuple):
     whose cross pairs are cannot-links of one weight. All row numbers below are positions in ``rows``.
     """
 
-    rows: np.ndarray  # (r,) int64, ascending: the rows of X that a constraint touches
+    rows: np.ndarray  # (r,) int64: the rows of X that a constraint touches, in an order of their own
     node_of_row: np.ndarray  # (r,) int32
     node_ptr: np.ndarray  # (u + 1,) int64 into node_rows
     node_rows: np.ndarray  # (r,) int32

@@ -100,7 +100,7 @@ def test_the_largest_neighbourhoods_and_a_row_apart_from_all_start_pckmeans():
     problem = build_problem(as_corpus(X), "sqeuclidean", np.ones(12), empty_graph(), 4)
     must = [(0, 1), (2, 3), (3, 4), (5, 6), (6, 7), (7, 8)]
     cannot = [(10, 0), (10, 2), (5, 10), (11, 0), (11, 2), (11, 5), (9, 0)]
-    seeds = seeds_of(problem, resolve(Constraints(must, cannot), 12), by_size=True)
+    seeds = seeds_of(problem, resolve(Constraints(must, cannot), 12), True, np.arange(12))
     groups = [seeds.share[g].indices.tolist() for g in range(seeds.share.shape[0])]
     assert groups[:3] == [[0, 1], [2, 3, 4], [5, 6, 7, 8]]
     assert groups[3] in ([10], [11]) and len(groups) == 4  # 9 is apart from one of them only, and K is reached
@@ -113,7 +113,7 @@ def test_a_second_row_must_be_apart_from_the_first_as_well():
     problem = build_problem(as_corpus(X), "sqeuclidean", np.ones(6), empty_graph(), 5)
     told = [(4, 0), (5, 0)]
     for linked, expected in ((told, 2), ([*told, (4, 5)], 3)):
-        seeds = seeds_of(problem, resolve(Constraints([(0, 1)], linked), 6), by_size=True)
+        seeds = seeds_of(problem, resolve(Constraints([(0, 1)], linked), 6), True, np.arange(6))
         assert seeds.share.shape[0] == expected
 
 

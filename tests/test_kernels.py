@@ -83,7 +83,7 @@ def test_distances_equal_the_formulas(drawn):
     table = build_table(problem, clusters)
     n = case.X.shape[0]
     some = np.arange(n)[::-1]
-    assert_near(distances_of(problem, geometry, clusters, table, some), expected[::-1], tolerance)
+    assert_near(distances_of(problem, geometry, clusters, table, problem.rows.take(some)), expected[::-1], tolerance)
     labels, nearest = nearest_centroids(problem, geometry, clusters, table)
     assert labels.dtype == np.int32
     assert_near(nearest, expected.min(axis=1), tolerance)

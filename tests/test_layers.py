@@ -30,7 +30,7 @@ LAYERS = (
         "scores",
         "examination",
     },
-    {"penalties", "closure", "enumeration", "implicit"},
+    {"penalties", "canonical", "closure", "enumeration", "implicit"},
     {
         "seeds",
         "neighborhood_seeds",

@@ -90,7 +90,7 @@ def test_random_starts_are_distinct_rows_of_positive_weight(case, rng):
     X, K, *_ = case
     weight = rng.integers(0, 2, len(X)).astype(float)
     problem = build_problem(as_corpus(sp.csr_matrix(X)), "sqeuclidean", weight, empty_graph(), K)
-    none = seeds_of(problem, resolve(None, len(X)), False)
+    none = seeds_of(problem, resolve(None, len(X)), False, np.zeros(0, np.int64))
     (centers,) = restarts(problem, none, "random", 1, rng, False)
     usable = np.flatnonzero((weight > 0) & X.any(1)) if weight.any() else np.arange(len(X))
     rows = [set(np.flatnonzero((X == center).all(1)).tolist()) & set(usable.tolist()) for center in centers]

@@ -2,21 +2,28 @@
 
 from __future__ import annotations
 
+import os
 import zipfile
 import zlib
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 
+from hmrf_fast.archive import parse_array
 from hmrf_fast.datasets import sparse_from_arrays
-from hmrf_fast.errors import FileError
+from hmrf_fast.errors import FileError, HMRFError
+from hmrf_fast.memory import refuse_without
 
-__all__ = ["read_npz"]
+__all__ = ["read_npz", "refuse_shape"]
 
 # What numpy, scipy and zipfile raise between them for files that are not what they seem.
-_UNREADABLE = (OSError, EOFError, ValueError, KeyError, TypeError, AttributeError, zipfile.BadZipFile, zlib.error)
+_UNREADABLE = (
+    OSError, EOFError, ValueError, LookupError, TypeError, AttributeError, ArithmeticError, RuntimeError, MemoryError,
+    zipfile.BadZipFile, zlib.error,
+)  # fmt: skip
 
 
 def read_npz(path: Path, values: str | None = None, metric: str = "cosine") -> tuple[Any, dict[str, np.ndarray]]:
@@ -44,19 +51,21 @@ def read_npz(path: Path, values: str | None = None, metric: str = "cosine") -> t
         If the file cannot be read as any of these.
     """
     try:
-        # numpy leaves a file open that it opened by name and could not read.
-        with path.open("rb") as file, np.load(file, allow_pickle=False) as archive:
-            names = set(archive.files)
-            others = {name: archive[name] for name in ("ids", "labels", "label_names") if name in names}
+        with path.open("rb") as file, zipfile.ZipFile(file) as members:
+            archive = _Members(members, path)
+            names = archive.names
+            others = {name: archive[name] for name in sorted(names & {"ids", "labels", "label_names"})}
+            if "shape" in names:
+                refuse_shape(path, archive["shape"])
             if "format" in names:
-                return _checked(sp.load_npz(file)), others
+                return _checked(_saved_by_scipy(archive)), others
             if {"indices", "indptr", "shape"} <= names:
                 return _checked(sparse_from_arrays(archive, _choose_values(path, names, values, metric))), others
             if "X" in names:
                 return _checked(archive["X"]), others
     except FileNotFoundError:
         raise FileError(f"{path}: there is no such file") from None
-    except FileError:
+    except HMRFError:
         raise
     except _UNREADABLE as error:
         told = " ".join(str(error).split())
@@ -65,6 +74,48 @@ def read_npz(path: Path, values: str | None = None, metric: str = "cosine") -> t
         f"{path}: holds {', '.join(sorted(names)) or 'nothing'}, but neither a matrix of scipy.sparse.save_npz "
         "nor arrays indices, indptr, shape nor an array X"
     )
+
+
+class _Members(Mapping[str, np.ndarray]):
+    """The arrays of an archive. numpy takes the size that an array names for granted, and would set that much memory
+    aside; here an array must be as large as its bytes, and their number, which the archive names, must fit."""
+
+    def __init__(self, members: zipfile.ZipFile, path: Path):
+        refuse_without(f"{path}", sum(member.file_size for member in members.infolist()), "its unpacked content")
+        self.members, self.names = members, {name.removesuffix(".npy") for name in members.namelist()}
+
+    def __getitem__(self, name: str) -> np.ndarray:
+        try:
+            return parse_array(self.members.read(f"{name}.npy"), "biufUS")
+        except ValueError as error:
+            raise ValueError(f"its member {name!r} {error}") from error
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.names)
+
+    def __len__(self) -> int:
+        return len(self.names)
+
+
+def refuse_shape(path: str | os.PathLike, shape: Any) -> None:
+    """Raise for a matrix whose rows alone, filled or not, do not fit into memory."""
+    rows = max((int(side) for side in shape[:1]), default=0)
+    if rows < 0:
+        raise ValueError(f"{rows} rows")
+    refuse_without(f"{path}", 32 * rows, f"{rows} rows")
+
+
+def _saved_by_scipy(archive: Mapping[str, np.ndarray]) -> Any:
+    """What ``scipy.sparse.save_npz`` wrote."""
+    name = archive["format"].item()
+    name = name.decode("ascii") if isinstance(name, bytes) else str(name)
+    parts = {"coo": ("row", "col"), "dia": ("offsets",)}.get(name, ("indices", "indptr"))
+    if name not in ("csr", "csc", "bsr", "coo", "dia"):
+        raise ValueError(f"sparse matrices in the format {name!r} are not known")
+    data, rest, shape = archive["data"], [archive[part] for part in parts], tuple(archive["shape"].tolist())
+    if name == "coo":
+        return sp.coo_matrix((data, tuple(rest)), shape=shape)
+    return getattr(sp, f"{name}_matrix")((data, *rest), shape=shape)
 
 
 def _checked(matrix: Any) -> Any:

@@ -8,13 +8,13 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import scipy.io
 import scipy.sparse as sp
 from sklearn.datasets import load_svmlight_file
 
 from hmrf_fast.errors import FileError, InputError
 from hmrf_fast.io.dataset import DataSet, is_dataset_folder, load_folder
 from hmrf_fast.io.matrix_file import read_npz
+from hmrf_fast.io.matrix_market import read_matrix_market
 from hmrf_fast.io.sources import kind_of, missing, read_bytes
 from hmrf_fast.io.tables import Table, read_table
 from hmrf_fast.io.texts import TEXT_COLUMNS, Texts, cell_ids, read_texts, texts_of
@@ -71,7 +71,7 @@ def read(
     if file_format is None and kind == "npz":
         return _npz(source, values, metric)
     if file_format is None and kind == "mtx":
-        return DataSet(_matrix_market(path))
+        return DataSet(read_matrix_market(path))
     if file_format is None and kind in SVMLIGHT:
         return _svmlight(path)
     if file_format is None and kind == "h5ad":
@@ -109,14 +109,6 @@ def _npz(path: Path, values: str | None, metric: str) -> DataSet:
     if ids is not None and len(set(ids)) < n_rows:
         ids = None
     return DataSet(matrix, ids, None, told)
-
-
-def _matrix_market(path: str | os.PathLike) -> Any:
-    try:
-        matrix = scipy.io.mmread(io.BytesIO(read_bytes(path)))
-    except (ValueError, TypeError, OverflowError, EOFError, StopIteration) as error:
-        raise FileError(f"{path}: cannot be read as Matrix Market ({' '.join(str(error).split())})") from error
-    return sp.csr_matrix(matrix, dtype=np.float64) if sp.issparse(matrix) else matrix
 
 
 def _svmlight(path: str | os.PathLike) -> DataSet:

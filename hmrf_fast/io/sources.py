@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import gzip
+import io
 import os
 import sys
 import zlib
 from pathlib import Path
 
 from hmrf_fast.errors import FileError
+from hmrf_fast.memory import refuse_without
 
 __all__ = ["STDIN", "kind_of", "missing", "read_bytes", "read_text"]
 
 STDIN = "-"
+PIECE = 1 << 26
 _GZIP = b"\x1f\x8b"
 
 
@@ -27,9 +30,20 @@ def read_bytes(path: str | os.PathLike) -> bytes:
     if not content.startswith(_GZIP):
         return content
     try:
-        return gzip.decompress(content)
+        return _unpacked(path, content)
     except (OSError, EOFError, zlib.error) as error:
         raise FileError(f"{path}: its gzip content is damaged or cut short ({error}); copy it again") from error
+
+
+def _unpacked(path: str | os.PathLike, content: bytes) -> bytes:
+    """The content of gzip, piece by piece: a small file may unpack to more than there is memory."""
+    pieces, size = [], 0
+    with gzip.GzipFile(fileobj=io.BytesIO(content)) as file:
+        while piece := file.read(PIECE):
+            pieces.append(piece)
+            size += len(piece)
+            refuse_without(f"{path}", size, "its unpacked content")
+    return b"".join(pieces)
 
 
 def read_text(path: str | os.PathLike, encoding: str = "utf-8") -> str:

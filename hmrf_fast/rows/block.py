@@ -63,3 +63,11 @@ def rows_between(corpus: Corpus, first: int, last: int) -> Corpus:
     span = slice(corpus.indptr[first], corpus.indptr[last])
     indptr = corpus.indptr[first : last + 1] - corpus.indptr[first]
     return Corpus(indptr, corpus.indices[span], corpus.values[span], corpus.n_features)
+
+
+def some_rows(corpus: Corpus, numbers: np.ndarray) -> Corpus:
+    """The rows with the given numbers (r,) as a corpus of their own, copied; cost their non-zeros."""
+    sizes = corpus.indptr[numbers + 1] - corpus.indptr[numbers]
+    indptr = np.concatenate([[0], np.cumsum(sizes)])
+    entries = np.arange(indptr[-1]) + np.repeat(corpus.indptr[numbers] - indptr[:-1], sizes)
+    return Corpus(indptr, corpus.indices[entries], corpus.values[entries], corpus.n_features)

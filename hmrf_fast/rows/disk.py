@@ -55,6 +55,7 @@ class DiskRows(Rows):
         self.n_features, self.dtype = int(self._header["shape"][1]), np.dtype(self._header["dtype"])
         self.lowest = float(self._header["lowest"])
         self._files = {name: _File(self.path, name, kind, self._header) for name, kind in self._kinds().items()}
+        self._files["indices"].below = self.n_features
         self.indptr = np.array(self._files["indptr"].window(0, int(self._header["shape"][0]) + 1))
         if self.indptr[0] != 0 or np.any(np.diff(self.indptr) < 0) or self.nnz != self._files["values"].size:
             raise InputError(f"{self.path}: the row pointers do not rise from 0 to {self._files['values'].size}")
@@ -118,6 +119,7 @@ class _File:
         self.path, self.dtype = folder / f"{name}.npy", dtype
         self.size = (self.path.stat().st_size - PREAMBLE) // dtype.itemsize
         self._piece, self._sums = int(header["piece"]), header["crc32"][name]
+        self.below: int | None = None  # what all numbers must be below, and not negative: kernels do not look
         self._unseen = np.ones(len(self._sums), bool)
         self._file = os.open(self.path, os.O_RDONLY | getattr(os, "O_BINARY", 0))
         weakref.finalize(self, os.close, self._file)
@@ -158,4 +160,9 @@ class _File:
                 f"{self.path} is damaged: bytes {begin} to {end} have the checksum {found:08x}, the header says "
                 f"{self._sums[piece]:08x}"
             )
+        size = self.dtype.itemsize
+        if self.below is not None and end > begin:
+            part = self._map(begin - begin % size, end - end % size).view(self.dtype)
+            if not (part.min() >= 0 and part.max() < self.below):
+                raise InputError(f"{self.path} names columns {part.min()} to {part.max()}, there are {self.below}")
         self._unseen[piece] = False

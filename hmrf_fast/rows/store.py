@@ -160,7 +160,8 @@ def read_header(path: Path) -> dict[str, Any]:
             raise InputError(f"{path} is a store of version {header['version']}; this library reads {VERSION}")
         n_rows, n_features = map(int, header["shape"])
         dtype, pieces, size = np.dtype(header["dtype"]), header["crc32"], int(header["piece"])
-    except (OSError, ValueError, KeyError, TypeError) as error:
+        header["lowest"] = float(header["lowest"])
+    except (OSError, ValueError, KeyError, TypeError, OverflowError, RecursionError) as error:
         if isinstance(error, InputError):
             raise
         raise InputError(f"{path} is no store of rows: its header.json cannot be read ({error})") from None
@@ -170,7 +171,8 @@ def read_header(path: Path) -> dict[str, Any]:
     if lengths["indptr"] != 8 * (n_rows + 1) or lengths["indices"] // 4 != lengths["values"] // dtype.itemsize:
         raise InputError(f"{path} is torn: its files hold {lengths} bytes, which do not fit {n_rows} rows of {dtype}")
     for name, length in lengths.items():
-        if len(pieces.get(name, ())) != length // size + 1:
+        sums = pieces.get(name) if isinstance(pieces, dict) else None
+        if not isinstance(sums, list) or len(sums) != length // size + 1 or not all(type(one) is int for one in sums):
             raise InputError(f"{path}: the header has no checksums for all of {name}.npy")
     return header
 

@@ -1,0 +1,289 @@
+"""What is fuzzed: every reader of files, each with files to begin with and the errors that it may raise.
+
+A reader either returns or raises a typed error with one sentence. It never runs code, opens connections, or takes
+memory out of proportion to the file.
+"""
+
+from __future__ import annotations
+
+import codecs
+import gzip
+import io
+import json
+import shutil
+import sys
+import tempfile
+import warnings
+import zipfile
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+import scipy.io
+import scipy.sparse as sp
+
+from hmrf_fast import HMRFKMeans, load
+from hmrf_fast.active.session import SessionFile
+from hmrf_fast.archive import read_archive, write_archive
+from hmrf_fast.checkpoint_file import FORMAT as CHECKPOINT_FORMAT
+from hmrf_fast.checkpoint_file import read_place
+from hmrf_fast.errors import HMRFError
+from hmrf_fast.io.constraints import read_constraints
+from hmrf_fast.io.reading import read
+from hmrf_fast.persistence import FORMAT as MODEL_FORMAT
+from hmrf_fast.rows.disk import DiskRows
+from hmrf_fast.rows.store import StoreWriter
+
+ROWS = 12
+IDS = [f"row {number}" for number in range(ROWS)]
+HEADER = {"format": "fuzzed", "n_rows": ROWS, "seed": 7}
+STORE_FILES = ("header.json", "indptr.npy", "indices.npy", "values.npy")
+FORBIDDEN = (
+    "pickle.find_class",
+    "os.system",
+    "os.exec",
+    "os.posix_spawn",
+    "subprocess.Popen",
+    "socket.connect",
+    "exec",
+)
+
+
+class Reader(NamedTuple):
+    """A way to read a file."""
+
+    suffix: str
+    read: Callable[[Path], object]
+    seeds: Callable[[], list[bytes]]
+
+
+class Escape(Exception):
+    """A reader did what no reader may do."""
+
+
+def watch(event: str, arguments: tuple) -> None:
+    """An audit hook that refuses code, processes and connections while ``watch.on``."""
+    if watch.on and event in FORBIDDEN:
+        raise Escape(f"{event} {arguments!r}")
+
+
+watch.on = False
+sys.addaudithook(watch)
+for name in ("utf-8-sig", "latin-1", "cp1252"):
+    codecs.lookup(name)  # Python imports encodings when they are first used
+
+
+def run(name: str, content: bytes, folder: Path) -> None:
+    """Read the content as the reader of that name would; an error that it may not raise goes through."""
+    reader = READERS[name]
+    path = folder / f"fuzzed{reader.suffix}"
+    path.write_bytes(content)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        watch.on = True
+        try:
+            reader.read(path)
+        except HMRFError as error:
+            assert str(error) and len(str(error)) < 2000 and "\n" not in str(error), repr(error)
+        finally:
+            watch.on = False
+
+
+def _matrix() -> sp.csr_matrix:
+    rng = np.random.default_rng(0)
+    dense = np.round(rng.uniform(0.1, 3.0, (ROWS, 6)), 2) * (rng.random((ROWS, 6)) < 0.6)
+    dense[:, 0] = 1.0
+    return sp.csr_matrix(dense)
+
+
+def _written(write: Callable[[Path], object], name: str) -> bytes:
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / name
+        write(path)
+        return path.read_bytes()
+
+
+def _npz_seeds() -> list[bytes]:
+    X = _matrix()
+    arrays = {"indices": X.indices, "indptr": X.indptr, "shape": np.array(X.shape), "counts": X.data}
+    return [
+        _written(lambda path: sp.save_npz(path, X, compressed=False), "a.npz"),
+        _written(lambda path: sp.save_npz(path, X), "a.npz"),
+        _written(lambda path: sp.save_npz(path, X.tocoo(), compressed=False), "a.npz"),
+        _written(lambda path: np.savez(path, X=X.toarray(), labels=np.arange(ROWS) % 3), "a.npz"),
+        _written(lambda path: np.savez(path, ids=np.array(IDS), **arrays), "a.npz"),
+    ]
+
+
+def _mtx_seeds() -> list[bytes]:
+    return [
+        _written(lambda path: scipy.io.mmwrite(path, _matrix()), "a.mtx"),
+        _written(lambda path: scipy.io.mmwrite(path, _matrix().toarray()), "a.mtx"),
+        gzip.compress(b"%%MatrixMarket matrix coordinate pattern symmetric\n3 3 2\n1 1\n2 1\n"),
+        b"%%MatrixMarket matrix coordinate complex general\n2 2 1\n1 1 1.0 2.0\n",
+    ]
+
+
+def _model() -> HMRFKMeans:
+    labels = [0, 1, *[-1] * (ROWS - 2)]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return HMRFKMeans(2, metric="i_divergence", random_state=0).fit(_matrix(), partial_labels=labels)
+
+
+def _use_model(path: Path) -> None:
+    model = load(path)
+    if model.n_features_in_ < 1000:
+        model.predict(np.ones((2, model.n_features_in_)))
+
+
+def _archive_content(write: Callable[[Path], object], file_format: str) -> tuple[dict, dict]:
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "file"
+        write(path)
+        _, content, arrays = read_archive(path, file_format, 1)
+    return content, arrays
+
+
+def _read_signed(file_format: str, arrays: dict, use: Callable[[Path], object]) -> Callable[[Path], object]:
+    """Read a file whose checksums are right and whose content is the fuzzed JSON."""
+
+    def reads(path: Path) -> None:
+        try:
+            content = json.loads(path.read_bytes())
+            write_archive(path.with_suffix(".signed"), file_format, 1, content, arrays)
+        except (ValueError, RecursionError):
+            return
+        use(path.with_suffix(".signed"))
+
+    return reads
+
+
+def _write_checkpoint(path: Path) -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        HMRFKMeans(2, n_init=2, random_state=0, checkpoint=path, checkpoint_every=0.0, max_iter=3).fit(_matrix())
+
+
+def _write_store(path: Path) -> None:
+    with StoreWriter(path, 6) as writer:
+        writer.append(_matrix())
+
+
+def _store_seeds() -> list[bytes]:
+    """The first byte says which file of the store the rest takes the place of."""
+    with tempfile.TemporaryDirectory() as folder:
+        _write_store(Path(folder) / "store")
+        return [bytes([k]) + (Path(folder) / "store" / name).read_bytes() for k, name in enumerate(STORE_FILES)]
+
+
+def _use_store(path: Path) -> None:
+    content, folder = path.read_bytes(), path.with_suffix(".store")
+    shutil.rmtree(folder, ignore_errors=True)
+    _write_store(folder)
+    if content:
+        (folder / STORE_FILES[content[0] % 4]).write_bytes(content[1:])
+    rows = DiskRows(folder)
+    for block in rows.spans():
+        assert block.corpus.indices.size == 0 or 0 <= block.corpus.indices.min()
+        assert block.corpus.indices.size == 0 or block.corpus.indices.max() < rows.n_features
+
+
+def _session_seeds() -> list[bytes]:
+    line = {"kind": "question", "rows": [0, 3], "answer": "must_link"}
+    return [_written(lambda path: SessionFile(path, HEADER), "s.jsonl") + json.dumps(line).encode() + b"\n"]
+
+
+def _text(*lines: str) -> bytes:
+    return "\n".join(lines).encode()
+
+
+def _readers() -> dict[str, Reader]:
+    model, checkpoint = _model(), _written(_write_checkpoint, "c")
+    model_content, model_arrays = _archive_content(model.save, MODEL_FORMAT)
+    place_content, place_arrays = _archive_content(lambda path: path.write_bytes(checkpoint), CHECKPOINT_FORMAT)
+    pairs = [
+        _text("i,j,type,weight", "0,1,must,1.5", "2,3,cannot,inf"), _text("0,1,ml", "# told", "4,5,cl"),
+        _text("id,label", "row 0,a", "row 3,b"), _text("row,must_link_group", "0,x", "1,x", "2,y"),
+    ]  # fmt: skip
+    json_pairs = [_text('{"i": 0, "j": 1, "type": "must"}', '{"i": 2, "j": 3, "type": -1, "weight": 2}')]
+    svm = b"1 1:0.5 3:2 # a\n-1 2:1e3\n0\n"
+    texts = [
+        _text('{"id": 1, "text": "one two", "label": "a"}', '{"id": 2, "text": "two three"}'),
+        b'{"x": 1}\n{"x": 2}',
+    ]
+    return {
+        "npz": Reader(".npz", read, _npz_seeds),
+        "mtx": Reader(".mtx", read, _mtx_seeds),
+        "svmlight": Reader(".svm", read, lambda: [svm, gzip.compress(svm), b"1 qid:3 1:2\n"]),
+        "jsonl": Reader(".jsonl", read, lambda: texts),
+        "csv": Reader(".csv", read, lambda: [b"id,x,y\na,1,2\nb,3,4\n", b'text,label\n"a, b",1\nc d,2\n']),
+        "constraints": Reader(".csv", lambda path: read_constraints(path, ROWS, IDS), lambda: pairs),
+        "json_constraints": Reader(".jsonl", lambda path: read_constraints(path, ROWS, IDS), lambda: json_pairs),
+        "model": Reader(".model", _use_model, lambda: [_written(model.save, "m")]),
+        "signed_model": Reader(
+            ".json", _read_signed(MODEL_FORMAT, model_arrays, _use_model), lambda: [json.dumps(model_content).encode()]
+        ),
+        "checkpoint": Reader(".checkpoint", read_place, lambda: [checkpoint]),
+        "signed_checkpoint": Reader(
+            ".json", _read_signed(CHECKPOINT_FORMAT, place_arrays, read_place),
+            lambda: [json.dumps(place_content).encode()],
+        ),
+        "store": Reader(".bytes", _use_store, _store_seeds),
+        "session": Reader(".session", lambda path: SessionFile(path, HEADER), _session_seeds),
+    }  # fmt: skip
+
+
+READERS = _readers()
+
+
+def repacked(content: bytes, rng: np.random.Generator) -> bytes:
+    """A zip file with a mutated member and a right checksum, so that what lies behind the checksum is reached."""
+    try:
+        with zipfile.ZipFile(io.BytesIO(content)) as members:
+            parts = {name: members.read(name) for name in members.namelist()}
+    except (zipfile.BadZipFile, ValueError, NotImplementedError, OSError, RuntimeError, EOFError):
+        return content
+    if not parts:
+        return content
+    chosen, stream = list(parts)[rng.integers(len(parts))], io.BytesIO()
+    with zipfile.ZipFile(stream, "w") as members:
+        for name, part in parts.items():
+            members.writestr(name, mutated(part, rng) if name == chosen else part)
+    return stream.getvalue()
+
+
+def mutated(content: bytes, rng: np.random.Generator) -> bytes:
+    """A few bytes changed, cut, repeated or put in; digits become other numbers, since readers trust these."""
+    data = bytearray(content)
+    for _ in range(int(rng.integers(1, 4))):
+        place, kind = int(rng.integers(len(data) + 1)), int(rng.integers(6))
+        length = int(rng.integers(1, 9))
+        if kind == 0:
+            data[place : place + length] = rng.bytes(length)
+        elif kind == 1:
+            del data[place : place + length]
+        elif kind == 2:
+            data[place:place] = data[max(0, place - length) : place]
+        elif kind == 3:
+            data = data[: max(1, place)]
+        else:
+            digits = [k for k, byte in enumerate(data) if 48 <= byte <= 57]
+            if digits:
+                spot = digits[int(rng.integers(len(digits)))]
+                data[spot : spot + 1] = _NUMBERS[int(rng.integers(len(_NUMBERS)))]
+    return bytes(data)
+
+
+_NUMBERS = [b"-1", b"0", b"9", b"99999999999", b"1e999", b"nan", b"2147483648", b"9223372036854775808", b"null", b"[]"]
+
+
+def examples(name: str, count: int, seed: int) -> Iterator[bytes]:
+    """The files to begin with, and then mutations of these."""
+    seeds, rng = READERS[name].seeds(), np.random.default_rng(seed)
+    yield from seeds
+    for number in range(count):
+        seed_file = seeds[number % len(seeds)]
+        zipped = seed_file[:2] == b"PK" and rng.random() < 0.7
+        yield repacked(seed_file, rng) if zipped else mutated(seed_file, rng)
