@@ -102,11 +102,7 @@ class DaskRows(Rows):
         """See `Rows.map`; the grid is that of the partitions, whatever the caller wants, and a task has one thread:
         workers are many."""
         what = Pass(task, inputs, outputs, private, shared, wanted, stays)
-        for number, result, changed in self._crew.run(what):
-            for values, part in zip(outputs, changed, strict=True):
-                if values.size:
-                    values[self.bounds[number] : self.bounds[number + 1]] = part
-            yield result
+        yield from self._crew.run(what)
 
     def add(
         self, task: Callable, inputs: tuple, shared: tuple, total: np.ndarray, *, n_threads: int = 1,
@@ -116,8 +112,7 @@ class DaskRows(Rows):
         place = total.shape, total.dtype.str
         if fresh:
             total[:] = 0
-        for table in self._crew.sums(Pass(task, inputs, (), (), shared, wanted, False, place)):
-            total += table
+        self._crew.add(Pass(task, inputs, (), (), shared, wanted, False, place), total)
 
     def _submit(self, function: Callable, *arguments: Any) -> Any:
         import dask

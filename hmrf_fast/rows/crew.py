@@ -45,9 +45,9 @@ class Hand:
         self.outgoing: Window | None = None
 
     def unpacked(self, reply: tuple[Any, list]) -> Any:
-        """What a reply says; its arrays are copies."""
+        """What a reply says; good until the keeper gives the next one."""
         skeleton, arrays = reply
-        found = [self.outgoing.at(one).copy() if isinstance(one, Place) else one for one in arrays]  # type: ignore[union-attr]
+        found = [self.outgoing.at(one) if isinstance(one, Place) else one for one in arrays]  # type: ignore[union-attr]
         return replaced(skeleton, lambda one: one if isinstance(one, np.ndarray) else found[one.number])
 
 
@@ -86,35 +86,44 @@ class Crew:
         self._tokens = _Tokens()
         self._lock = threading.Lock()
 
-    def run(self, what: Pass) -> list[tuple[int, Any, tuple]]:
-        """Number, result and outputs of every partition that holds any of the wanted rows, in order."""
+    def run(self, what: Pass) -> list[Any]:
+        """Results of the partitions that hold any of the wanted rows, in order; outputs are written."""
         with self._lock:
-            found = []
+            results = {}
             for hand, chosen, reply in self._ask(what, self._chosen(what.wanted), False):
-                found += [(number, *one) for number, one in zip(chosen, hand.unpacked(reply), strict=True)]
-            return sorted(found, key=lambda one: one[0])
+                for number, (result, changed) in zip(chosen, hand.unpacked(reply), strict=True):
+                    results[number] = replaced(result, np.copy)
+                    for values, part in zip(what.outputs, changed, strict=True):
+                        if values.size:
+                            values[self.bounds[number] : self.bounds[number + 1]] = part
+            return [results[number] for number in sorted(results)]
 
-    def sums(self, what: Pass) -> Iterator[np.ndarray]:
-        """Tables whose sum, in this order, is the one of all partitions."""
+    def add(self, what: Pass, total: np.ndarray) -> None:
+        """Add the sums of all those partitions to a table."""
         with self._lock:
-            chosen, losses = self._chosen(what.wanted), 0
-            whole = np.dtype(what.total[1]).kind != "f" if what.total else True
-            while True:
-                waits = whole and len(self._staff(chosen)) > FEW
-                replies = self._ask(what, chosen, waits)
-                if not waits:
-                    break
-                try:
-                    return iter([self._meet([hand for hand, _, _ in replies])])
-                except (OSError, RuntimeError, KeyError):
-                    losses += 1
-                    if losses > MOST_LOSSES:
-                        raise
-                    self._hands = []
-            if whole:
-                return iter([hand.unpacked(reply) for hand, _, reply in replies])
-            tables = {n: one for hand, mine, reply in replies for n, one in zip(mine, hand.unpacked(reply), strict=True)}
-            return iter([tables[number] for number in sorted(tables)])
+            for table in self._sums(what, total):
+                total += table
+
+    def _sums(self, what: Pass, total: np.ndarray) -> Iterator[np.ndarray]:
+        """Tables to add in this order."""
+        chosen, losses = self._chosen(what.wanted), 0
+        whole = total.dtype.kind != "f"
+        while True:
+            waits = whole and len(self._staff(chosen)) > FEW
+            replies = self._ask(what, chosen, waits)
+            if not waits:
+                break
+            try:
+                return iter([self._meet([hand for hand, _, _ in replies])])
+            except (OSError, RuntimeError, KeyError):
+                losses += 1
+                if losses > MOST_LOSSES:
+                    raise
+                self._hands = []
+        if whole:
+            return iter([hand.unpacked(reply) for hand, _, reply in replies])
+        tables = {n: one for hand, mine, reply in replies for n, one in zip(mine, hand.unpacked(reply), strict=True)}
+        return iter([tables[number] for number in sorted(tables)])
 
     def _meet(self, hands: list[Hand]) -> np.ndarray:
         """The sum of the tables that wait at keepers, by pairwise additions among these."""

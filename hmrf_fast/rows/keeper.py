@@ -118,13 +118,14 @@ class Keeper:
         if order.common is not None:
             from distributed import get_worker
 
-            arrays = [*get_worker().data[order.common], *arrays]
+            common: Any = get_worker().data[order.common]
+            arrays = [*common, *arrays]
         arrays = [self._incoming.at(one) if isinstance(one, Place) else _mine(one) for one in arrays]  # type: ignore[union-attr]
         for token in order.forget:
             self._held.pop(token, None)
         for spec in (order.wanted, order.inputs, order.outputs):
             replaced(spec, lambda part: self._hold(part, arrays))
-        found = self._map(order, arrays) if order.total is None else self._add(order, arrays)
+        found: Any = self._map(order, arrays) if order.total is None else self._add(order, arrays)
         if order.waits:
             self._waiting, found = found, None
         packet = Packet()
@@ -138,12 +139,9 @@ class Keeper:
         found = []
         for place, number in enumerate(order.chosen):
             given = _Given(self, order, arrays, place, number)
-            outputs = given.of(order.outputs)
-            private = replaced(order.private, given.own)
-            shared = replaced(order.shared, given.leaf)
-            result = order.task(
-                self._blocks[number], given.numbers, *given.of(order.inputs), *outputs, *private, *shared
-            )
+            outputs, private = given.of(order.outputs), tuple(map(given.own, order.private))
+            arguments = (*given.of(order.inputs), *outputs, *private, *given.of(order.shared))
+            result = order.task(self._blocks[number], given.numbers, *arguments)
             found.append((result, outputs))
         return found
 
@@ -152,7 +150,7 @@ class Keeper:
         tables: list[np.ndarray] = []
         for place, number in enumerate(order.chosen):
             given = _Given(self, order, arrays, place, number)
-            shared, fresh = replaced(order.shared, given.leaf), not tables or tables[0].dtype.kind == "f"
+            shared, fresh = given.of(order.shared), not tables or tables[0].dtype.kind == "f"
             if fresh:
                 tables.append(np.zeros(*order.total))
             order.task(self._blocks[number], given.numbers, *given.of(order.inputs), *shared, tables[-1], fresh)
@@ -230,5 +228,3 @@ def rows_of(corpus: Corpus, which: Any) -> Corpus:
 def _mine(values: Any) -> Any:
     """Arrays that a kernel may write into: those that arrive in messages are read-only, and aligned as it comes."""
     return replaced(values, lambda array: np.require(array, requirements=["C", "A", "W"]))
-
-

@@ -39,6 +39,7 @@ class Window:
         self._file = os.open(path, os.O_RDWR)
         weakref.finalize(self, os.close, self._file)
         self._map: mmap.mmap | None = None
+        self._room = 0  # bytes that are really there
 
     def store(self, arrays: Iterable[np.ndarray]) -> list[Place] | None:
         """Write arrays over what was there; None if there is no room for them."""
@@ -46,10 +47,12 @@ class Window:
         for array in arrays:
             places.append(Place(end, array.shape, array.dtype.str))
             end += -(-array.nbytes // ALIGNMENT) * ALIGNMENT
-        try:
-            os.posix_fallocate(self._file, 0, max(end, 1))  # a hole would only be missed when it is written to
-        except OSError:
-            return None
+        if end > self._room:
+            try:
+                os.posix_fallocate(self._file, 0, end)  # a hole would only be missed when it is written to
+            except OSError:
+                return None
+            self._room = end
         for array, place in zip(arrays, places, strict=True):
             self.at(place)[...] = array
         return places
