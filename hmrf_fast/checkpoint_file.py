@@ -62,6 +62,11 @@ def write_place(path: Path, place: Place, library: str) -> None:
     write_archive(path, FORMAT, VERSION, content, arrays)
 
 
+def has_place(path: Path) -> bool:
+    """Whether there is something to go on from, in whatever state."""
+    return path.exists() or _previous(path).exists()
+
+
 def read_place(path: Path) -> Place | None:
     """What was written last, or before that if the last file is damaged; None if there is neither.
 

@@ -8,7 +8,7 @@ from collections.abc import Callable
 import numpy as np
 import scipy.sparse as sp
 from sklearn.utils import check_random_state
-from sklearn.utils.validation import _check_sample_weight, check_array, validate_data
+from sklearn.utils.validation import check_array, validate_data
 
 from hmrf_fast.errors import InputError
 from hmrf_fast.kernels.types import Corpus
@@ -154,7 +154,13 @@ def check_sample_weight(sample_weight, matrix: sp.csr_matrix) -> np.ndarray:
     """(n,) float64, non-negative, not all zero."""
     if sample_weight is None:
         return np.ones(matrix.shape[0])
-    weight = _check_sample_weight(sample_weight, matrix, dtype=np.float64)
+    if isinstance(sample_weight, numbers.Number):
+        sample_weight = np.full(matrix.shape[0], sample_weight, np.float64)
+    weight = check_array(sample_weight, ensure_2d=False, dtype=np.float64, order="C", input_name="sample_weight")
+    if weight.ndim != 1:
+        raise InputError(f"sample_weight must be one-dimensional or a number, got the shape {weight.shape}")
+    if weight.size != matrix.shape[0]:
+        raise InputError(f"sample_weight has {weight.size} values, X has {matrix.shape[0]} rows")
     bad = np.flatnonzero(~(weight >= 0) | ~np.isfinite(weight))
     if bad.size:
         raise InputError(f"sample_weight[{bad[0]}] = {weight[bad[0]]:g}: weights must be finite and not negative")

@@ -115,7 +115,7 @@ def _move(block: Block, numbers, factor, before, after, scale, bounds: np.ndarra
     """Each sum belongs to one span of features, so any grid gives the same bits, and a pass over few non-zeros takes
     all features at once."""
     work = 16.0 * numbers.size * (block.n_entries / block.n_rows)
-    bounds = bounds if work >= pool.SERIAL_WORK else bounds[[0, -1]]
+    bounds = bounds if block.n_threads > 1 and work >= pool.SERIAL_WORK else bounds[[0, -1]]
     pool.run_chunks(
         lambda first, last: move_rows(block.corpus, factor, scale, numbers, before, after, first, last, table),
         bounds,

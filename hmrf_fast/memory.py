@@ -129,16 +129,10 @@ def _start(n_rows: int, n_features: int, n_entries: int, n_clusters: int, init) 
     return max(sketch, n_rows * (20 * rank + REDUCED_ROW) + 8 * n_features * rank + drawn + annealed)
 
 
-def refuse_too_large(problem: Problem, init, learn_weights: bool) -> None:
-    """Raise if a fit of a problem will not find the memory that it needs.
-
-    Raises
-    ------
-    NotEnoughMemoryError
-        Naming both numbers.
-    """
+def memory_of(problem: Problem, init, learn_weights: bool) -> MemoryEstimate:
+    """What a fit of a problem takes."""
     graph = problem.graph
-    estimate = estimate_memory(
+    return estimate_memory(
         problem.n_rows,
         problem.n_features,
         problem.n_entries,
@@ -151,6 +145,17 @@ def refuse_too_large(problem: Problem, init, learn_weights: bool) -> None:
         n_pairs=graph.pair_first.size,
         implicit=graph.block_ptr.size > 1,
     )
+
+
+def refuse_too_large(problem: Problem, init, learn_weights: bool) -> None:
+    """Raise if a fit of a problem will not find the memory that it needs.
+
+    Raises
+    ------
+    NotEnoughMemoryError
+        Naming both numbers.
+    """
+    graph, estimate = problem.graph, memory_of(problem, init, learn_weights)
     parts = [
         (estimate.tables, f"{problem.n_features} features times {problem.n_clusters} clusters"),
         (estimate.constraints, f"{graph.rows.size} constrained rows times {problem.n_clusters} clusters"),

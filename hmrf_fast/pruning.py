@@ -77,7 +77,7 @@ class Search:
         self.geometry: Geometry | None = None
         self.labels = np.zeros(problem.n_rows, np.int32)
         self.nearest = np.zeros(problem.n_rows)  # without the row's base, like ``second``
-        self.second = np.zeros(problem.n_rows if prune and n_clusters >= FEWEST_CLUSTERS else 0)
+        self.second = np.full(problem.n_rows if prune and n_clusters >= FEWEST_CLUSTERS else 0, -np.inf)
 
     def find(self, geometry: Geometry, clusters: ClusterTerms) -> tuple[np.ndarray, np.ndarray]:
         """Labels (n,) int32 and distances (n,) float64; of other rows than those searched for, anything."""
@@ -112,8 +112,8 @@ class Search:
         self._run(_find_again, geometry, self.table, compact, moved, lane, offset, cross)
 
     def _run(self, task, geometry: Geometry, *shared: np.ndarray) -> None:
-        found = self.labels, self.nearest, self.second
-        self.problem.fill(task, (geometry.rows,), found, shared, wanted=self.rows)
+        found, bound = (self.labels, self.nearest), (self.second,)
+        self.problem.fill(task, (geometry.rows,), found, shared, wanted=self.rows, private=bound, stays=True)
 
 
 def find_nearest(block: Block, numbers, terms, labels, nearest, second, table, offset, cross) -> None:

@@ -57,6 +57,7 @@ LAYERS = (
         "checkpoint_file",
         "checkpoint",
         "fingerprint",
+        "resources",
         "batches",
         "constrained",
         "base",

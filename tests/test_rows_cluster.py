@@ -14,6 +14,8 @@ import scipy.sparse as sp
 from hmrf_fast import HMRFKMeans, rows
 from hmrf_fast.errors import ConvergenceWarning, InputError
 from hmrf_fast.kernels.metrics import METRICS
+from hmrf_fast.rows import window
+from hmrf_fast.rows.crew import FEW
 
 distributed = pytest.importorskip("distributed")
 dask = pytest.importorskip("dask")
@@ -89,6 +91,22 @@ def test_partitions_that_do_not_fit_are_refused(client):
         rows.DaskRows(array.from_array(X.toarray(), chunks=(200, 40)))
     with pytest.raises(InputError, match="NaN at row 0"):
         rows.DaskRows([dask.delayed(sp.csr_matrix([[np.nan]]))])
+
+
+@pytest.mark.parametrize("together", [True, False], ids=["one machine", "many machines"])
+def test_many_workers_hand_tables_on(monkeypatch, together):
+    X, known = corpus()
+    expected = fit(X, known, init="k-means++")
+    if not together:
+        monkeypatch.setattr(window, "FOLDER", "/nowhere")  # as if the workers were on other machines
+    with (
+        distributed.LocalCluster(FEW + 2, processes=False, threads_per_worker=1, dashboard_address=None) as cluster,
+        distributed.Client(cluster) as many,
+    ):
+        there = rows.DaskRows(pieces(X, np.linspace(0, 400, 2 * FEW + 4).astype(int)), many)
+        assert_same(fit(there, known, init="k-means++"), expected)
+        learned = {"init": "k-means++", "learn_weights": True, "metric": "i_divergence"}
+        assert_same(fit(there, known, **learned), fit(X, known, **learned))
 
 
 def test_a_killed_worker_costs_only_its_blocks(client):

@@ -67,7 +67,7 @@ def ask(
         )
         oracle = TerminalOracle(_texts(rows), width=width)
         try:
-            learner.fit(rows.matrix, oracle=oracle, constraints=known, session=session)
+            learner.fit(rows.in_memory(), oracle=oracle, constraints=known, session=session)
         except KeyboardInterrupt:
             typer.echo("", err=True)
         write_constraints(out, learner.constraints_, rows.ids)
@@ -84,4 +84,4 @@ def _texts(rows: Any) -> list[str]:
     if rows.texts is not None:
         return rows.texts
     names = rows.feature_names or [f"feature {column}" for column in range(rows.matrix.shape[1])]
-    return top_terms(rows.matrix, names)
+    return top_terms(rows.in_memory(), names)

@@ -27,8 +27,8 @@ HELP = """Write rows in another format.
     hmrf-fast convert cells.h5ad m
     hmrf-fast convert m X.npz
 
-DATA is anything that fit reads; the ending of OUT says what is written: .npz, .mtx, .svm, .h5ad, or a folder if it has
-none. Only the folder keeps texts and vocabulary.
+DATA is anything that fit reads; the ending of OUT says what is written: .npz, .mtx, .svm, .h5ad, .store
+(read from disk block by block), or a folder if it has none. Only the folder keeps texts and vocabulary.
 
 In Python: io.write(io.read("cells.h5ad"), "m"), with io from hmrf_fast.
 """

@@ -26,6 +26,7 @@ from hmrf_fast.app.common import (
     reading,
     saving,
 )
+from hmrf_fast.app.dry_run import tell
 from hmrf_fast.app.progress import ProgressOption, Show, progress
 
 __all__ = ["HELP", "fit"]
@@ -37,7 +38,8 @@ HELP = """Cluster rows under must-link and cannot-link constraints.
     hmrf-fast fit m --n-clusters 20 --constraints pairs.csv --out res
     hmrf-fast fit X.npz --n-clusters 20 --metric i_divergence --out res
 
-DATA is a folder of vectorize; .npz (of scipy.sparse.save_npz, or with a dense array X); .mtx; .svm (svmlight); .h5ad;
+DATA is a folder of vectorize; a store (rows on disk, read block by block; see convert); .npz (of
+scipy.sparse.save_npz, or with a dense array X); .mtx; .svm (svmlight); .h5ad;
 or a table as JSON lines, CSV or Parquet: of texts, which are vectorized first, or of numbers. - reads a table from
 standard input.
 
@@ -92,6 +94,12 @@ _Checkpoint = Annotated[
     Path | None,
     typer.Option(metavar="FILE", help="Write the fit down as it goes; if FILE is there, go on from it (exit code 75)."),
 ]
+_Resume = Annotated[
+    bool, typer.Option("--resume", help="Go on from the checkpoint, and do nothing if there is none (exit code 2).")
+]
+_DryRun = Annotated[
+    bool, typer.Option("--dry-run", help="Check everything, say what memory and time it will take, and stop.")
+]
 _Every = Annotated[float | None, typer.Option(min=0.0, help="Seconds between two checkpoints. [default: 60]")]
 
 
@@ -115,6 +123,8 @@ def fit(
     n_threads: NThreads = None,
     checkpoint: _Checkpoint = None,
     checkpoint_every: _Every = None,
+    resume: _Resume = False,
+    dry_run: _DryRun = False,
     text: TextColumn = None,
     id: IdColumn = None,
     label: LabelColumn = None,
@@ -146,13 +156,19 @@ def fit(
     with exit_codes():
         from hmrf_fast.io import Results, read, read_constraints
         from hmrf_fast.io.results import open_folder
+        from hmrf_fast.resources import estimate_fit
 
+        if resume:
+            _refuse_without_checkpoint(checkpoint)
         model = _estimator(estimator, settings)
         how = reading(text, id, label, file_format, encoding)
         rows = read(data, metric=getattr(model, "metric", "cosine"), values=values, **how)
         known = {}
         if constraints is not None:
             known["constraints"] = read_constraints(constraints, rows.n_rows, rows.ids)
+        if dry_run:
+            tell(estimate_fit(model, rows.matrix, **known), rows.matrix)
+            return
         open_folder(out, force)
         started = perf_counter()
         with progress(show, quiet, model.max_iter) as callback, saving(checkpoint):
@@ -168,6 +184,16 @@ def fit(
             if known:
                 typer.echo(str(model.constraint_report_))
             typer.echo(f"written to {out}: labels.csv, model.npz, summary.json, data")
+
+
+def _refuse_without_checkpoint(checkpoint: Path | None) -> None:
+    from hmrf_fast.checkpoint_file import has_place
+    from hmrf_fast.errors import CheckpointError
+
+    if checkpoint is None:
+        raise CheckpointError("--resume needs --checkpoint FILE, to go on from")
+    if not has_place(checkpoint):
+        raise CheckpointError(f"{checkpoint}: there is no checkpoint to go on from; without --resume a new fit begins")
 
 
 def _estimator(name: str, settings: dict[str, Any]) -> Any:

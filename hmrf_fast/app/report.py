@@ -37,7 +37,7 @@ def report(
 
         found, page = load_results(results), out or results / "report.html"
         data = found.data
-        made = found.model.report(data.matrix, data.feature_names, data.texts, data.ids, data.labels)
+        made = found.model.report(data.in_memory(), data.feature_names, data.texts, data.ids, data.labels)
         try:
             made.save(page)
         except OSError as error:

@@ -18,6 +18,7 @@ from hmrf_fast.io.matrix_file import read_npz
 from hmrf_fast.io.sources import read_bytes
 from hmrf_fast.io.tables import read_table
 from hmrf_fast.io.vectorizing import TextVectorizer
+from hmrf_fast.rows.disk import DiskRows
 
 __all__ = ["DataSet", "is_dataset_folder", "load_folder"]
 
@@ -34,7 +35,8 @@ class DataSet:
 
     Attributes
     ----------
-    matrix : {csr_matrix, ndarray} of shape (n, d)
+    matrix : {csr_matrix, ndarray, DiskRows} of shape (n, d)
+        Of rows on disk, the folder says where they lie, and does not hold them.
     ids : list of n str, or None
         The rows' own names; all distinct.
     texts : list of n str, or None
@@ -60,6 +62,10 @@ class DataSet:
         """Number of rows."""
         return self.matrix.shape[0]
 
+    def in_memory(self) -> Any:
+        """The matrix, read into memory if its rows are on disk."""
+        return self.matrix.to_csr() if isinstance(self.matrix, DiskRows) else self.matrix
+
     def save(self, folder: str | os.PathLike) -> None:
         """Write the folder; files of the same names are replaced.
 
@@ -74,16 +80,18 @@ class DataSet:
             "version": VERSION,
             "n_rows": self.n_rows,
             "n_features": self.matrix.shape[1],
+            "store": str(self.matrix.path) if isinstance(self.matrix, DiskRows) else None,
             "feature_names": None if self.vectorizer else self.feature_names,
             "vectorizer": None if self.vectorizer is None else asdict(self.vectorizer),
         }
         try:
             folder.mkdir(parents=True, exist_ok=True)
             if self.folder is not None and self.folder.resolve() != folder.resolve():
-                for name in (MATRIX, ROWS, ABOUT):
+                for name in (MATRIX, ROWS, ABOUT) if about["store"] is None else (ROWS, ABOUT):
                     _link(self.folder / name, folder / name)
                 return
-            replace_file(folder / MATRIX, lambda file: sp.save_npz(file, sp.csr_matrix(self.matrix)))
+            if not isinstance(self.matrix, DiskRows):
+                replace_file(folder / MATRIX, lambda file: sp.save_npz(file, sp.csr_matrix(self.matrix)))
             replace_file(folder / ROWS, lambda file: file.write(gzip.compress(self._lines(), 6, mtime=0)))
             replace_file(folder / ABOUT, lambda file: file.write(json.dumps(about).encode("ascii")))
         except OSError as error:
@@ -140,11 +148,12 @@ def load_folder(path: str | os.PathLike) -> DataSet:
         shape = about["n_rows"], about["n_features"]
         told = about["vectorizer"]
         vectorizer = None if told is None else TextVectorizer(**told)
+        store = None if about.get("store") is None else Path(about["store"])
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         if isinstance(error, FileError):
             raise
         raise FileError(f"{folder / ABOUT}: is damaged ({error}); vectorize or convert the data again") from error
-    matrix = read_npz(folder / MATRIX)[0]
+    matrix = read_npz(folder / MATRIX)[0] if store is None else DiskRows(store)
     columns = read_table(folder / ROWS).columns
     names = about["feature_names"] if vectorizer is None else vectorizer.terms
     lengths = [len(values) for values in columns.values()]

@@ -19,6 +19,8 @@ from hmrf_fast.io.sources import kind_of, missing, read_bytes
 from hmrf_fast.io.tables import Table, read_table
 from hmrf_fast.io.texts import TEXT_COLUMNS, Texts, cell_ids, read_texts, texts_of
 from hmrf_fast.io.vectorizing import TextVectorizer, vectorize
+from hmrf_fast.rows.disk import DiskRows
+from hmrf_fast.rows.store import is_store
 
 __all__ = ["dataset_of_texts", "read"]
 
@@ -42,7 +44,8 @@ def read(
     Parameters
     ----------
     path : path-like
-        A folder of `DataSet.save`; ``.npz``; ``.mtx`` (Matrix Market); ``.svm``, ``.svmlight``, ``.libsvm`` or ``.dat``
+        A folder of `DataSet.save`; a store of `hmrf_fast.rows`, whose rows stay on disk; ``.npz``; ``.mtx``
+        (Matrix Market); ``.svm``, ``.svmlight``, ``.libsvm`` or ``.dat``
         (svmlight); ``.h5ad`` (AnnData, needs anndata); a table as JSON lines, CSV or Parquet; a folder of texts; "-"
         for a table from standard input. Tables with a column of text are vectorized; of others the numeric columns are
         the features. All but ``.npz``, ``.h5ad`` and Parquet may be packed with gzip.
@@ -65,6 +68,8 @@ def read(
     """
     kind, source = kind_of(path), Path(path)
     if source.is_dir():
+        if is_store(source):
+            return DataSet(DiskRows(source))
         if is_dataset_folder(source):
             return load_folder(source)
         return dataset_of_texts(read_texts(source, encoding=encoding), metric, values, vectorizer)

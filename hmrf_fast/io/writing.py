@@ -17,13 +17,14 @@ from hmrf_fast.errors import FileError
 from hmrf_fast.io.dataset import DataSet
 from hmrf_fast.io.reading import SVMLIGHT
 from hmrf_fast.io.sources import kind_of, missing
+from hmrf_fast.rows.convert import write_matrix
 
 __all__ = ["write"]
 
 
 def write(data: DataSet, path: str | os.PathLike) -> None:
     """Write rows as the ending of the name says: ``.npz``, ``.mtx``, ``.svm`` (or ``.svmlight``, ``.libsvm``),
-    ``.h5ad``; without an ending, a folder that keeps everything.
+    ``.h5ad``, ``.store`` (rows to be read from disk block by block); without an ending, a folder that keeps all.
 
     ``.npz`` and ``.mtx`` hold the matrix alone, svmlight also classes as numbers, ``.h5ad`` ids, classes and names of
     features.
@@ -38,22 +39,26 @@ def write(data: DataSet, path: str | os.PathLike) -> None:
         if not kind:
             data.save(path)
         elif kind == "npz":
-            replace_file(path, lambda file: sp.save_npz(file, sp.csr_matrix(data.matrix)))
+            replace_file(path, lambda file: sp.save_npz(file, sp.csr_matrix(data.in_memory())))
         elif kind == "mtx":
-            replace_file(path, lambda file: scipy.io.mmwrite(file, sp.coo_matrix(data.matrix)))
+            replace_file(path, lambda file: scipy.io.mmwrite(file, sp.coo_matrix(data.in_memory())))
         elif kind in SVMLIGHT:
             replace_file(path, lambda file: file.write(_svmlight(data)))
+        elif kind == "store":
+            write_matrix(path, data.in_memory())
         elif kind == "h5ad":
             _h5ad(data, path)
         else:
-            raise FileError(f"{path}: '.{kind}' is none of .npz, .mtx, .svm, .h5ad, or a name without an ending")
+            raise FileError(
+                f"{path}: '.{kind}' is none of .npz, .mtx, .svm, .h5ad, .store, or a name without an ending"
+            )
     except OSError as error:
         raise FileError(f"{path}: cannot be written ({error.strerror or error})") from error
 
 
 def _svmlight(data: DataSet) -> bytes:
     stream = io.BytesIO()
-    dump_svmlight_file(sp.csr_matrix(data.matrix), _classes(data), stream)
+    dump_svmlight_file(sp.csr_matrix(data.in_memory()), _classes(data), stream)
     return stream.getvalue()
 
 
@@ -73,7 +78,7 @@ def _h5ad(data: DataSet, path: Path) -> None:
         import pandas
     except ModuleNotFoundError:
         raise missing("anndata", "anndata", path) from None
-    cells = anndata.AnnData(data.matrix)
+    cells = anndata.AnnData(data.in_memory())
     cells.obs_names = [str(row) for row in range(data.n_rows)] if data.ids is None else data.ids
     if data.feature_names is not None:
         cells.var_names = data.feature_names

@@ -1,15 +1,15 @@
 """Rows on the workers of a Dask cluster: tables go out, labels and sums come back.
 
-Each partition is a future whose value is a block; every pass is one task per partition, which runs where the block is.
-Sums meet in a tree of pairwise additions on the workers, so that the scheduler carries a few tables at most, whatever
-the number of partitions, and never rows (but the few that constraints touch). What a lost worker held, Dask makes again
-from where it came.
+Each partition is a future whose value is a block; one keeper (an actor) per worker holds those that are there, and the
+arrays by row that passes need again. A pass is one message to each keeper and one back, which the scheduler does not
+see: with the machine's own workers it goes through shared memory. With many workers tables are handed on from worker to
+worker, and sums of integers meet in a tree of pairwise additions. What a lost worker held, Dask makes again from where
+it came, and a new keeper does what was not done.
 """
 
 from __future__ import annotations
 
 import os
-import pickle
 from collections.abc import Callable, Iterable, Iterator
 from itertools import pairwise
 from typing import Any
@@ -19,11 +19,12 @@ import scipy.sparse as sp
 
 from hmrf_fast.errors import InputError
 from hmrf_fast.inputs import as_corpus, canonical
-from hmrf_fast.kernels import pool
 from hmrf_fast.kernels.types import Corpus
-from hmrf_fast.rows.block import Block, Few, cut, rows_between
+from hmrf_fast.rows.block import Block, Few
+from hmrf_fast.rows.crew import Crew, Pass, client_or_current
 from hmrf_fast.rows.disk import DiskRows
 from hmrf_fast.rows.interface import Rows, make_block, numbers_in
+from hmrf_fast.rows.keeper import rows_of
 
 
 class DaskRows(Rows):
@@ -45,7 +46,7 @@ class DaskRows(Rows):
     """
 
     def __init__(self, source: Any, client: Any = None):
-        self.client = _client(client)
+        self.client = client_or_current(client)
         self._parts = self.client.compute(_partitions(source))
         facts = self.client.gather([self._submit(_facts, part) for part in self._parts])
         widths, kinds = sorted({one[1] for one in facts}), sorted({one[2] for one in facts})
@@ -55,6 +56,7 @@ class DaskRows(Rows):
         self.lowest = min(one[3] for one in facts)
         self.indptr = np.concatenate([[0], np.cumsum(np.concatenate([np.diff(one[0]) for one in facts]))])
         self.bounds = np.concatenate([[0], np.cumsum([one[0].size - 1 for one in facts])])
+        self._crew = Crew(self.client, self._parts, self.bounds)
         self._kept: list[Few] = []
 
     def spans(self, bounds: np.ndarray | None = None, wanted: np.ndarray | None = None) -> Iterator[Block]:
@@ -63,7 +65,7 @@ class DaskRows(Rows):
             yield from self._recut(bounds)
             return
         for number, first, _ in self._chosen(wanted):
-            corpus = self._submit(_rows_of, self._parts[number], None).result()
+            corpus = self._submit(rows_of, self._parts[number], None).result()
             yield make_block(corpus, first)
 
     def _recut(self, bounds: np.ndarray) -> Iterator[Block]:
@@ -71,7 +73,7 @@ class DaskRows(Rows):
         for first, last in pairwise(bounds.tolist()):
             pieces = [
                 self.client.submit(
-                    _rows_of, self._parts[number], slice(max(first, begin) - begin, min(last, end) - begin), pure=False
+                    rows_of, self._parts[number], slice(max(first, begin) - begin, min(last, end) - begin), pure=False
                 )
                 for number, (begin, end) in enumerate(pairwise(self.bounds.tolist()))
                 if begin < last and end > first
@@ -84,7 +86,7 @@ class DaskRows(Rows):
             if few.ids is ids:
                 return few
         parts = [
-            self._submit(_rows_of, self._parts[number], numbers_in(ids, first, last))
+            self._submit(rows_of, self._parts[number], numbers_in(ids, first, last))
             for number, first, last in self._chosen(ids)
         ]
         corpus = _stacked(self.client.gather(parts), self.n_features, self.dtype)
@@ -95,39 +97,22 @@ class DaskRows(Rows):
 
     def map(
         self, task: Callable, inputs: tuple = (), outputs: tuple = (), shared: tuple = (), *, n_threads: int = 1,
-        wanted: np.ndarray | None = None, bounds: np.ndarray | None = None,
+        wanted: np.ndarray | None = None, bounds: np.ndarray | None = None, private: tuple = (), stays: bool = False,
     ) -> Iterator[Any]:  # fmt: skip
         """See `Rows.map`; the grid is that of the partitions, whatever the caller wants, and a task has one thread:
         workers are many."""
-        sent, futures, chosen = self._send(shared), [], list(self._chosen(wanted))
-        for number, first, last in chosen:
-            parts = tuple(cut(values, first, last) for values in inputs), tuple(cut(v, first, last) for v in outputs)
-            numbers = numbers_in(wanted, first, last)
-            futures.append(self._submit(_run, self._parts[number], task, first, numbers, *parts, sent))
-        for future, (_, first, last) in zip(futures, chosen, strict=True):
-            result, changed = future.result()
-            for values, part in zip(outputs, changed, strict=True):
-                if values.size:
-                    values[first:last] = part
-            yield result
+        what = Pass(task, inputs, outputs, private, shared, wanted, stays)
+        yield from self._crew.run(what)
 
     def add(
         self, task: Callable, inputs: tuple, shared: tuple, total: np.ndarray, *, n_threads: int = 1,
         wanted: np.ndarray | None = None, fresh: bool = True,
     ) -> None:  # fmt: skip
         """See `Rows.add`."""
-        sent, tables = self._send(shared), []
-        for number, first, last in self._chosen(wanted):
-            parts, numbers = tuple(cut(values, first, last) for values in inputs), numbers_in(wanted, first, last)
-            place = total.shape, total.dtype.str
-            tables.append(self._submit(_run_sum, self._parts[number], task, first, numbers, parts, sent, *place))
-        while len(tables) > 1:
-            pairs = [tables[k : k + 2] for k in range(0, len(tables), 2)]
-            tables = [self._submit(_plus, *two) if len(two) == 2 else two[0] for two in pairs]
+        place = total.shape, total.dtype.str
         if fresh:
             total[:] = 0
-        if tables:
-            total += tables[0].result()
+        self._crew.add(Pass(task, inputs, (), (), shared, wanted, False, place), total)
 
     def _submit(self, function: Callable, *arguments: Any) -> Any:
         import dask
@@ -135,11 +120,6 @@ class DaskRows(Rows):
         # Tables of centroids and arrays by row are what must be sent; Dask would warn of each.
         with dask.config.set({"distributed.admin.large-graph-warning-threshold": "1TB"}):
             return self.client.submit(function, *arguments, pure=False)
-
-    def _send(self, shared: tuple) -> Any:
-        """What all partitions need, handed on from worker to worker. The scheduler keeps the task that holds it, so
-        that a lost worker takes nothing away for good."""
-        return self._submit(pickle.loads, pickle.dumps(shared, protocol=pickle.HIGHEST_PROTOCOL))
 
     def _chosen(self, wanted: np.ndarray | None) -> Iterator[tuple[int, int, int]]:
         """Number and rows of the partitions that hold any of the wanted rows."""
@@ -153,17 +133,6 @@ def is_dask(X: Any) -> bool:
     if isinstance(X, list):
         return bool(X) and all(type(one).__module__.startswith("dask.delayed") for one in X)
     return type(X).__module__.startswith("dask.array")
-
-
-def _client(client: Any) -> Any:
-    try:
-        from distributed import get_client
-    except ImportError:
-        raise InputError("rows on a cluster need Dask: pip install hmrf_fast[dask]") from None
-    try:
-        return get_client() if client is None else client
-    except ValueError:
-        raise InputError("rows on a cluster need a distributed.Client: make one first") from None
 
 
 def _partitions(source: Any) -> list[Any]:
@@ -196,23 +165,6 @@ def _facts(corpus: Corpus) -> tuple[np.ndarray, int, str, float]:
     return corpus.indptr, corpus.n_features, corpus.values.dtype.str, float(corpus.values.min(initial=np.inf))
 
 
-def _mine(values: Any) -> Any:
-    """Arrays that a kernel may write into: those that arrive from elsewhere are read-only, and aligned as it comes."""
-    if isinstance(values, tuple):
-        return type(values)(*map(_mine, values)) if hasattr(values, "_fields") else tuple(map(_mine, values))
-    return np.require(values, requirements=["C", "A", "W"]) if isinstance(values, np.ndarray) else values
-
-
-def _rows_of(corpus: Corpus, which: Any) -> Corpus:
-    """All rows of a partition, a slice of them, or some by number."""
-    if which is None:
-        return corpus
-    if isinstance(which, slice):
-        return rows_between(corpus, which.start, which.stop)
-    matrix = sp.csr_matrix((corpus.values, corpus.indices, corpus.indptr), (corpus.indptr.size - 1, corpus.n_features))
-    return as_corpus(matrix[which])
-
-
 def _stacked(parts: Iterable[Corpus], n_features: int, dtype: Any = None) -> Corpus:
     parts = list(parts)
     if not parts:
@@ -220,26 +172,3 @@ def _stacked(parts: Iterable[Corpus], n_features: int, dtype: Any = None) -> Cor
     lengths = np.concatenate([np.diff(one.indptr) for one in parts])
     indptr = np.concatenate([[0], np.cumsum(lengths)])
     return Corpus(indptr, *(np.concatenate([one[k] for one in parts]) for k in (1, 2)), n_features)
-
-
-def _block(corpus: Corpus, first: int) -> Block:
-    corpus = _mine(corpus)
-    return Block(corpus, first, pool.row_chunks(corpus.indptr), 1)
-
-
-def _run(corpus, task, first, numbers, inputs, outputs, shared):
-    """One pass over one partition, on its worker."""
-    outputs = _mine(tuple(outputs))
-    result = task(_block(corpus, first), _mine(numbers), *_mine(tuple(inputs)), *outputs, *_mine(shared))
-    return result, outputs
-
-
-def _run_sum(corpus, task, first, numbers, inputs, shared, shape, dtype):
-    """The sums of one partition, on its worker."""
-    table = np.zeros(shape, dtype)
-    task(_block(corpus, first), _mine(numbers), *_mine(tuple(inputs)), *_mine(shared), table, True)
-    return table
-
-
-def _plus(one: np.ndarray, other: np.ndarray) -> np.ndarray:
-    return one + other

@@ -11,6 +11,7 @@ from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
+import scipy.sparse as sp
 
 from hmrf_fast.errors import InputError, NotEnoughMemoryError
 from hmrf_fast.kernels import pool
@@ -80,6 +81,11 @@ class DiskRows(Rows):
                 self._announce(*spans[number + 1])
             yield make_block(corpus, first)
             del corpus
+
+    def to_csr(self) -> sp.csr_matrix:
+        """All rows as a matrix in memory."""
+        corpus = self._corpus(0, self.shape[0])
+        return sp.csr_matrix((corpus.values.copy(), corpus.indices.copy(), self.indptr.copy()), self.shape)
 
     def _corpus(self, first: int, last: int) -> Corpus:
         begin, end = int(self.indptr[first]), int(self.indptr[last])

@@ -60,16 +60,18 @@ class Rows(ABC):
 
     def map(
         self, task: Callable, inputs: tuple = (), outputs: tuple = (), shared: tuple = (), *, n_threads: int = 1,
-        wanted: np.ndarray | None = None, bounds: np.ndarray | None = None,
+        wanted: np.ndarray | None = None, bounds: np.ndarray | None = None, private: tuple = (), stays: bool = False,
     ) -> Iterator[Any]:  # fmt: skip
-        """Call ``task(block, numbers, *inputs, *outputs, *shared)`` for every block; yields the results in order.
+        """Call ``task(block, numbers, *inputs, *outputs, *private, *shared)`` for every block; yields the results in
+        order.
 
         Parameters
         ----------
         task : function
             Of a module, so that it can be sent to where the rows are.
         inputs, outputs : tuples of arrays by row (or of tuples of them)
-            A task sees the parts that belong to its rows; it may change those of the outputs.
+            A task sees the parts that belong to its rows; it may change those of the outputs. Inputs in floating point
+            are not to be changed as long as they live: workers of a cluster keep what they were sent.
         shared : tuple
             What all blocks need, whole.
         wanted : ndarray of shape (r,), int64, ascending, optional
@@ -77,10 +79,15 @@ class Rows(ABC):
             row, and blocks without any are left out. ``numbers`` is None if it is not given.
         bounds : ndarray of shape (b,), optional
             A grid that the caller wants.
+        private : tuple of arrays by row
+            Changed by tasks and read by nobody else. Minus infinity must be a valid value of all of them at any time:
+            what a lost worker had is replaced by it.
+        stays : bool
+            Whether the outputs, too, are changed by such passes alone, and will be given again.
         """
         for block in self.spans(bounds, wanted):
             block, last = block._replace(n_threads=n_threads), block.first + block.n_rows
-            parts = (cut(values, block.first, last) for values in (*inputs, *outputs))
+            parts = (cut(values, block.first, last) for values in (*inputs, *outputs, *private))
             yield task(block, numbers_in(wanted, block.first, last), *parts, *shared)
 
     def add(

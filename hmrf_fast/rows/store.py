@@ -13,6 +13,8 @@ library beyond numpy, here or in any other program: ``numpy.load(..., mmap_mode=
 
 from __future__ import annotations
 
+import contextlib
+import errno
 import json
 import os
 import shutil
@@ -23,12 +25,13 @@ from typing import Any, BinaryIO
 import numpy as np
 import scipy.sparse as sp
 
-from hmrf_fast.errors import InputError
+from hmrf_fast.errors import FileError, InputError
 
 FORMAT, VERSION = "hmrf_fast.rows", 1
 ARRAYS = ("indptr", "indices", "values")
 PREAMBLE = 128  # bytes before the numbers of a one-dimensional .npy file, whatever its length
 PIECE = 1 << 22  # bytes that share a checksum
+NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EACCES, errno.EPERM, errno.EROFS, errno.EIO)
 
 
 def _write_preamble(file: BinaryIO, dtype: np.dtype, size: int) -> None:
@@ -65,7 +68,8 @@ class _Column:
         self._file.close()
 
     def abandon(self) -> None:
-        self._file.close()
+        with contextlib.suppress(OSError):  # what a full disk has no room for is still to be written
+            self._file.close()
 
 
 class StoreWriter:
@@ -83,6 +87,8 @@ class StoreWriter:
     ------
     InputError
         If there is something at `path` already.
+    FileError
+        If it cannot be written, on a full disk for example; nothing is left behind then.
     """
 
     def __init__(self, path: str | os.PathLike, n_features: int | None = None, dtype: Any = np.float64):
@@ -91,7 +97,10 @@ class StoreWriter:
         if self.path.exists():
             raise InputError(f"{self.path} is there already; a store is never written over")
         self._folder = self.path.with_name(f"{self.path.name}.{os.getpid()}.partial")
-        self._folder.mkdir(parents=True)
+        try:
+            self._folder.mkdir(parents=True)
+        except OSError as error:
+            raise FileError(f"{self.path} cannot be written: {error.strerror or error}") from error
         kinds = (np.dtype("<i8"), np.dtype("<i4"), self.dtype.newbyteorder("<"))
         self._columns = {
             name: _Column(self._folder / f"{name}.npy", kind) for name, kind in zip(ARRAYS, kinds, strict=True)
@@ -116,11 +125,22 @@ class StoreWriter:
         return self
 
     def __exit__(self, kind, error, trace) -> None:
-        if kind is not None:
-            for column in self._columns.values():
-                column.abandon()
-            shutil.rmtree(self._folder, ignore_errors=True)
+        try:
+            if kind is None:
+                self._finish()
+        except OSError as fault:
+            error = fault
+        if error is None:
             return
+        for column in self._columns.values():
+            column.abandon()
+        shutil.rmtree(self._folder, ignore_errors=True)
+        if isinstance(error, OSError) and error.errno in NO_ROOM:
+            raise FileError(f"{self.path} cannot be written: {error.strerror}") from error
+        if kind is None:
+            raise error
+
+    def _finish(self) -> None:
         for column in self._columns.values():
             column.close()
         header = {
