@@ -23,7 +23,7 @@ class ConstrainedClusterer(Clusterer):
         y : ignored
             Present for scikit-learn's conventions; known classes are ``partial_labels``, not `y`.
         must_link, cannot_link : array-like of shape (m, 2), optional
-            Pairs of row numbers, counted from 0. (A tuple of two arrays is read as first and second rows.)
+            Pairs of row numbers, counted from 0. A tuple of two arrays is read as first and second rows.
         partial_labels : array-like of shape (n,), optional
             Known classes, -1, NaN or None where unknown.
         constraints : Constraints, optional

@@ -1,7 +1,7 @@
 """Tables with named columns as X: what pandas, polars and AnnData hold, and what of it can be clustered.
 
-scikit-learn reads data frames; this adds AnnData, and errors that name the column. No library is imported here: an object
-of one can only come from a caller who has done so.
+scikit-learn reads data frames; this adds AnnData, and errors that name the column. No library is imported here: an
+object of one can only come from a caller who has done so.
 """
 
 from __future__ import annotations

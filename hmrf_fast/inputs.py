@@ -12,8 +12,8 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import _check_sample_weight, check_array, validate_data
 
 from hmrf_fast.errors import InputError
-from hmrf_fast.kernels.types import Corpus
 from hmrf_fast.frames import matrix_of, refuse_words
+from hmrf_fast.kernels.types import Corpus
 
 # of float64 and float32 values, weights and prices: their squares and sums stay finite
 LARGEST, LARGEST32 = 1e100, 1e15

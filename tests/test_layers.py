@@ -51,6 +51,7 @@ LAYERS = (
         "assembly",
         "prediction",
         "editing",
+        "edits",
         "doubt",
         "model_state",
         "persistence",

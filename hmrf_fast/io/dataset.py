@@ -63,6 +63,10 @@ class DataSet:
     def save(self, folder: str | os.PathLike) -> None:
         """Write the folder; files of the same names are replaced.
 
+        Parameters
+        ----------
+        folder : path-like
+
         Raises
         ------
         FileError
@@ -91,6 +95,10 @@ class DataSet:
 
     def check_features(self, other: DataSet) -> None:
         """Refuse to compare with rows of other features.
+
+        Parameters
+        ----------
+        other : DataSet
 
         Raises
         ------
