@@ -13,6 +13,8 @@ from hmrf_fast.hmrf_kmeans import HMRFKMeans
 from hmrf_fast.inputs import check_choice
 from hmrf_fast.kernels.metrics import METRICS
 
+__all__ = ["compile_kernels"]
+
 DTYPES = ("float32", "float64")
 N_ROWS = 64
 

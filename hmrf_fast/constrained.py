@@ -18,11 +18,12 @@ class ConstrainedClusterer(Clusterer):
         ----------
         X : {array-like, sparse matrix} of shape (n, d)
             Rows to cluster; anything but CSR is converted once, and nothing is ever made dense (but under
-            metric="mahalanobis").
+            metric="mahalanobis"). A pandas or polars frame, or an AnnData object, gives the features their names;
+            places of rows that are not in memory are in :mod:`hmrf_fast.rows`.
         y : ignored
             Present for scikit-learn's conventions; known classes are ``partial_labels``, not `y`.
         must_link, cannot_link : array-like of shape (m, 2), optional
-            Pairs of row numbers, counted from 0. (A tuple of two arrays is read as first and second rows.)
+            Pairs of row numbers, counted from 0. A tuple of two arrays is read as first and second rows.
         partial_labels : array-like of shape (n,), optional
             Known classes, -1, NaN or None where unknown.
         constraints : Constraints, optional

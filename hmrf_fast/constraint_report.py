@@ -14,11 +14,20 @@ _SENTENCES_SHOWN = 10
 
 
 class Suspect(NamedTuple):
-    """A given pair that is probably wrong."""
+    """A given pair that is probably wrong.
 
-    pair: tuple[int, int]  # rows i < j
-    kind: str  # "must_link" or "cannot_link"
-    probability: float  # of being wrong, given the rows and the other pairs
+    Attributes
+    ----------
+    pair : (int, int)
+        Rows i < j.
+    kind : {"must_link", "cannot_link"}
+    probability : float
+        Of being wrong, given the rows and the other pairs.
+    """
+
+    pair: tuple[int, int]
+    kind: str
+    probability: float
 
 
 @dataclass(frozen=True, eq=False)

@@ -119,8 +119,7 @@ class Constraints:
         A : sparse or dense matrix of shape (n, n)
             A positive value is a must-link, a negative one a cannot-link, the absolute value its weight (``inf`` =
             hard); zeros are no constraint. Upper, lower or both triangles may be filled. Where both orientations of a
-            pair are given they must agree in sign, and the larger weight counts. Repeated COO entries are summed, as
-            usual.
+            pair are given they must agree in sign, and the larger weight counts. Repeated COO entries add up.
 
         Returns
         -------
@@ -135,17 +134,9 @@ class Constraints:
         rows = np.column_stack([entries.row, entries.col]).astype(np.int64)
         positive = entries.data > 0
         weights = np.abs(entries.data)
-        built = cls(
-            rows[positive], rows[~positive], must_link_weight=weights[positive], cannot_link_weight=weights[~positive]
-        )
-        size = entries.shape[0]
-        both = np.intersect1d(*(pairs[:, 0] * size + pairs[:, 1] for pairs in (built.must_link, built.cannot_link)))
-        if both.size:
-            first, second = divmod(int(both[0]), size)
-            raise ConstraintError(
-                f"A gives the pair ({first}, {second}) one sign above and the other below the diagonal"
-            )
-        built.__dict__["n_rows"] = size
+        one, other = weights[positive], weights[~positive]
+        built = cls(rows[positive], rows[~positive], must_link_weight=one, cannot_link_weight=other)
+        built.__dict__["n_rows"] = entries.shape[0]
         return built
 
     @property
@@ -212,7 +203,17 @@ class Constraints:
         return self._copy(state | {"_positions": tuple(positions)})
 
     def kept(self, must_link: np.ndarray, cannot_link: np.ndarray) -> Constraints:
-        """The same constraints with only those pairs where the masks, (m,) and (c,) bool, are True."""
+        """The same constraints with some of the pairs only.
+
+        Parameters
+        ----------
+        must_link, cannot_link : ndarray of shape (m,) and (c,), bool
+            True where a pair stays.
+
+        Returns
+        -------
+        Constraints
+        """
         masks, state = (must_link, cannot_link), dict(self.__dict__)
         for kind, mask in zip(_KINDS, masks, strict=True):
             state |= {name: state[name][mask] for name in (kind, f"{kind}_weight")}
@@ -267,11 +268,10 @@ class Constraints:
                 row = getattr(self, kind)[found, 1]
                 raise ConstraintError(f"{kind} pair {position[found]} names row {row}, but there are {n_rows} rows")
 
-    def __setattr__(self, name: str, value: Any) -> None:
+    def __setattr__(self, name: str, *value: Any) -> None:
         raise AttributeError(f"Constraints cannot be changed (attribute {name!r})")
 
-    def __delattr__(self, name: str) -> None:
-        raise AttributeError(f"Constraints cannot be changed (attribute {name!r})")
+    __delattr__ = __setattr__
 
     def __getstate__(self) -> dict[str, Any]:
         return dict(self.__dict__)

@@ -71,7 +71,12 @@ class DataSet(Bunch):
 
 
 def available() -> tuple[str, ...]:
-    """Return the names that :func:`load` knows."""
+    """Return the names that :func:`load` knows.
+
+    Returns
+    -------
+    tuple of str
+    """
     return tuple(_DESCRIPTIONS)
 
 
@@ -170,36 +175,122 @@ def _values(name: str, arrays: dict[str, Any], values: str | None, dtype: DTypeL
 def load_news_different_3(
     values: str = "tfidf", *, dtype: DTypeLike = np.float64, return_X_y: bool = False
 ) -> DataSet | tuple[Any, np.ndarray]:
-    """Load 300 messages on atheism, baseball and space (300 x 3293); see :func:`load`."""
+    """Load 300 messages on atheism, baseball and space (300 x 3293).
+
+    Parameters
+    ----------
+    values : {"tfidf", "counts"}, default="tfidf"
+        Unit-length tf-idf rows, or word counts.
+    dtype : dtype, default=float64
+        Type of the data.
+    return_X_y : bool, default=False
+        Return ``(data, target)`` alone.
+
+    Returns
+    -------
+    DataSet
+        See :func:`load`.
+    """
     return load("news_different_3", values=values, dtype=dtype, return_X_y=return_X_y)
 
 
 def load_news_related_3(
     values: str = "tfidf", *, dtype: DTypeLike = np.float64, return_X_y: bool = False
 ) -> DataSet | tuple[Any, np.ndarray]:
-    """Load 300 messages on guns, the Middle East and other politics (300 x 3425); see :func:`load`."""
+    """Load 300 messages on guns, the Middle East and other politics (300 x 3425).
+
+    Parameters
+    ----------
+    values : {"tfidf", "counts"}, default="tfidf"
+        Unit-length tf-idf rows, or word counts.
+    dtype : dtype, default=float64
+        Type of the data.
+    return_X_y : bool, default=False
+        Return ``(data, target)`` alone.
+
+    Returns
+    -------
+    DataSet
+        See :func:`load`.
+    """
     return load("news_related_3", values=values, dtype=dtype, return_X_y=return_X_y)
 
 
 def load_news_similar_3(
     values: str = "tfidf", *, dtype: DTypeLike = np.float64, return_X_y: bool = False
 ) -> DataSet | tuple[Any, np.ndarray]:
-    """Load 300 messages on graphics, Windows and the X Window System (300 x 1898); see :func:`load`."""
+    """Load 300 messages on graphics, Windows and the X Window System (300 x 1898).
+
+    Parameters
+    ----------
+    values : {"tfidf", "counts"}, default="tfidf"
+        Unit-length tf-idf rows, or word counts.
+    dtype : dtype, default=float64
+        Type of the data.
+    return_X_y : bool, default=False
+        Return ``(data, target)`` alone.
+
+    Returns
+    -------
+    DataSet
+        See :func:`load`.
+    """
     return load("news_similar_3", values=values, dtype=dtype, return_X_y=return_X_y)
 
 
 def load_classic400(
     values: str = "tfidf", *, dtype: DTypeLike = np.float64, return_X_y: bool = False
 ) -> DataSet | tuple[Any, np.ndarray]:
-    """Load 400 abstracts from Medline, CISI and Cranfield (400 x 2897), with corrected labels; see :func:`load`."""
+    """Load 400 abstracts from Medline, CISI and Cranfield (400 x 2897), with corrected labels.
+
+    Parameters
+    ----------
+    values : {"tfidf", "counts"}, default="tfidf"
+        Unit-length tf-idf rows, or word counts.
+    dtype : dtype, default=float64
+        Type of the data.
+    return_X_y : bool, default=False
+        Return ``(data, target)`` alone.
+
+    Returns
+    -------
+    DataSet
+        See :func:`load`.
+    """
     return load("classic400", values=values, dtype=dtype, return_X_y=return_X_y)
 
 
 def load_cells_3(*, dtype: DTypeLike = np.float64, return_X_y: bool = False) -> DataSet | tuple[Any, np.ndarray]:
-    """Load gene counts of 240 cells of three cell lines (240 x 600); see :func:`load`."""
+    """Load gene counts of 240 cells of three cell lines (240 x 600).
+
+    Parameters
+    ----------
+    dtype : dtype, default=float64
+        Type of the data.
+    return_X_y : bool, default=False
+        Return ``(data, target)`` alone.
+
+    Returns
+    -------
+    DataSet
+        See :func:`load`.
+    """
     return load("cells_3", dtype=dtype, return_X_y=return_X_y)
 
 
 def load_iris(*, dtype: DTypeLike = np.float64, return_X_y: bool = False) -> DataSet | tuple[Any, np.ndarray]:
-    """Load Fisher's 150 iris flowers (150 x 4, dense); see :func:`load`."""
+    """Load Fisher's 150 iris flowers (150 x 4, dense).
+
+    Parameters
+    ----------
+    dtype : dtype, default=float64
+        Type of the data.
+    return_X_y : bool, default=False
+        Return ``(data, target)`` alone.
+
+    Returns
+    -------
+    DataSet
+        See :func:`load`.
+    """
     return load("iris", dtype=dtype, return_X_y=return_X_y)

@@ -19,6 +19,7 @@ from sklearn.utils.validation import check_is_fitted
 from hmrf_fast import inputs
 from hmrf_fast.constraint_report import ConstraintReport, build_report
 from hmrf_fast.constraints import Constraints
+from hmrf_fast.edits import Edit
 from hmrf_fast.em import Start, revise
 from hmrf_fast.errors import ConstraintError, HMRFWarning, InputError
 from hmrf_fast.kernels.mahalanobis import MAHALANOBIS
@@ -26,22 +27,6 @@ from hmrf_fast.label_priors import LabelPriors
 from hmrf_fast.neighborhoods import Resolved, hard_nodes, resolve
 from hmrf_fast.settings import Known, Settings, finish_options, priced
 from hmrf_fast.violations import violations
-
-
-class Edit(NamedTuple):
-    """One correction."""
-
-    kind: str  # "move", "merge" or "split"
-    clusters: tuple[int, ...]  # where rows went; the survivor and the cluster that joined it; the ids of the parts
-    must_link: tuple[tuple[int, int], ...]  # the pairs that record it
-    cannot_link: tuple[tuple[int, int], ...]
-
-    def kept(self, labels: np.ndarray) -> Edit:
-        """Without the pairs that a labelling violates."""
-        must_link = tuple(pair for pair in self.must_link if labels[pair[0]] == labels[pair[1]])
-        return self._replace(
-            must_link=must_link, cannot_link=tuple(p for p in self.cannot_link if labels[p[0]] != labels[p[1]])
-        )
 
 
 class Training(NamedTuple):

@@ -48,7 +48,15 @@ class ConstraintError(HMRFError, ValueError):
 
 
 class ContradictionError(ConstraintError):
-    """Hard constraints contradict one another; ``contradictions`` holds the proofs."""
+    """Hard constraints contradict one another.
+
+    Parameters
+    ----------
+    message : str
+        What is shown.
+    contradictions : tuple
+        The proofs: a cannot-link each, and the chain of must-links between its rows.
+    """
 
     def __init__(self, message: str, contradictions: tuple = ()) -> None:
         super().__init__(message)
@@ -56,8 +64,15 @@ class ContradictionError(ConstraintError):
 
 
 class InfeasibleError(ConstraintError):
-    """No labelling with this number of clusters can satisfy the constraints; ``rows`` prove it, where they are
-    known."""
+    """No labelling with this number of clusters can satisfy the constraints.
+
+    Parameters
+    ----------
+    message : str
+        What is shown.
+    rows : sequence of int
+        Rows that prove it, where they are known.
+    """
 
     def __init__(self, message: str, rows: Sequence[int] = ()) -> None:
         super().__init__(message)
@@ -73,7 +88,15 @@ class FileError(InputError):
 
 
 class ModelFileError(FileError):
-    """A model cannot be loaded; ``reason`` is "unreadable", "foreign", "damaged" or "newer"."""
+    """A model cannot be loaded.
+
+    Parameters
+    ----------
+    message : str
+        What is shown.
+    reason : {"unreadable", "foreign", "damaged", "newer"}
+        What is wrong with the file.
+    """
 
     def __init__(self, message: str, reason: str) -> None:
         super().__init__(message)

@@ -76,7 +76,7 @@ def examine(constraints: Constraints, n_rows: int, n_clusters: int | None = None
     n_rows : int
         Rows of the data.
     n_clusters : int, optional
-        Also compare with the number of clusters. (Whether hard cannot-link *pairs* can be kept is known only to a fit.)
+        Also compare with the number of clusters. Whether hard cannot-link *pairs* can be kept is known only to a fit.
 
     Returns
     -------

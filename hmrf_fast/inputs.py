@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numbers
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
@@ -11,6 +12,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_array, validate_data
 
 from hmrf_fast.errors import InputError
+from hmrf_fast.frames import matrix_of, refuse_words
 from hmrf_fast.kernels.types import Corpus
 
 # of float64 and float32 values, weights and prices: their squares and sums stay finite
@@ -27,10 +29,18 @@ def check_matrix(estimator, X, *, reset: bool, dtype=None, copy: bool = True) ->
     if hasattr(X, "spans"):
         raise InputError(f"this needs X in memory, as a matrix, not as {type(X).__name__}")
     kinds = [np.float64, np.float32] if dtype is None else [np.dtype(dtype)]
-    checked = validate_data(
-        estimator, X, reset=reset, accept_sparse="csr", dtype=kinds if dtype is None else kinds[0],
-        ensure_all_finite=False, accept_large_sparse=True, skip_check_array=_is_plain(X, kinds),
-    )  # fmt: skip
+    table, X = X, matrix_of(estimator, X, reset=reset)
+    parameters: dict[str, Any] = {"accept_sparse": "csr", "dtype": kinds if dtype is None else kinds[0]}
+    parameters |= {"ensure_all_finite": False, "accept_large_sparse": True}
+    try:
+        if X is table:
+            plain = _is_plain(X, kinds)
+            checked = validate_data(estimator, X, reset=reset, skip_check_array=plain, **parameters)
+        else:
+            checked = check_array(X, estimator=estimator, input_name="X", **parameters)
+    except (ValueError, TypeError):
+        refuse_words(X)
+        raise
     if isinstance(checked, np.ndarray):
         matrix = _compressed(checked)
         _refuse_extreme(matrix)

@@ -13,8 +13,11 @@ __all__ = ["JSONLines"]
 
 
 class JSONLines(logging.Formatter):
-    """One JSON object per record: "time" (UTC), "level", "logger", "message", "exception" if there is one, and the
-    values of messages that name them, such as "start", "iteration", "objective" and "changed" of a fit.
+    """One JSON object per record.
+
+    It holds "time" (UTC), "level", "logger", "message", "exception" if there is one, and the values of messages that
+    name them, such as "start", "iteration", "objective" and "changed" of a fit. Parameters are those of
+    `logging.Formatter`; none is needed.
 
     Numbers that JSON does not have (NaN, infinity) become their names.
 
@@ -30,7 +33,16 @@ class JSONLines(logging.Formatter):
     """
 
     def format(self, record: logging.LogRecord) -> str:
-        """The record as one line of JSON."""
+        """The record as one line of JSON.
+
+        Parameters
+        ----------
+        record : logging.LogRecord
+
+        Returns
+        -------
+        str
+        """
         told: dict[str, Any] = {
             "time": datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds"),
             "level": record.levelname,

@@ -74,10 +74,12 @@ def estimate_memory(
     n_rows, n_features, n_entries : int
         Of the matrix; ``n_entries`` are its stored values.
     n_clusters : int
-    metric, learn_weights, init
-        As for :class:`hmrf_fast.HMRFKMeans`; an array of centroids counts as any other ``init`` that is no name.
+    metric
+        As for :class:`hmrf_fast.HMRFKMeans`.
     dtype : {numpy.float64, numpy.float32}
         Precision of the values.
+    learn_weights, init
+        As for :class:`hmrf_fast.HMRFKMeans`; an array of centroids counts as any other ``init`` that is no name.
     n_constrained : int, default=0
         Rows that a constraint touches.
     n_pairs : int, default=0

@@ -230,4 +230,10 @@ def signed_entries(A: Any) -> sp.coo_array:
     if diagonal.any():
         k = int(np.argmax(diagonal))
         raise ConstraintError(f"A[{entries.row[k]}, {entries.col[k]}] = {entries.data[k]} links a row with itself")
+    size = entries.shape[0]
+    codes = np.minimum(entries.row, entries.col).astype(np.int64) * size + np.maximum(entries.row, entries.col)
+    both = np.intersect1d(codes[entries.data > 0], codes[entries.data < 0])
+    if both.size:
+        first, second = divmod(int(both[0]), size)
+        raise ConstraintError(f"A gives the pair ({first}, {second}) one sign above and the other below the diagonal")
     return entries

@@ -12,7 +12,7 @@ from hmrf_fast.settings import Settings, settings_of
 class PCKMeans(ConstrainedClusterer):
     """Pairwise constrained k-means: every violated pair costs the same (Basu, Banerjee and Mooney, SDM 2004).
 
-    Minimises eq. 2.1, the summed 1/2 |x - mu|^2 (or 1 - cos, or an I-divergence) of the rows plus `w` for every
+    Minimises eq. 2.1, the summed ``1/2 |x - mu|^2`` (or 1 - cos, or an I-divergence) of the rows plus `w` for every
     violated must-link and cannot-link, entailed ones included. `w` = 0 only seeds, as `SeededKMeans`, and `w` = inf
     never violates, as `ConstrainedKMeans`: from the same first centroids the results are equal (their named starts
     differ where there are more neighbourhoods than clusters).

@@ -23,13 +23,31 @@ _LARGEST_BATCH = 1 << 20
 
 
 class DrawnPairs(NamedTuple):
-    """Distinct pairs of rows in the order in which they were drawn."""
+    """Distinct pairs of rows in the order in which they were drawn.
 
-    pairs: np.ndarray  # (n_pairs, 2) int64, the smaller row first
-    same_class: np.ndarray  # (n_pairs,) bool
+    Attributes
+    ----------
+    pairs : ndarray of shape (n_pairs, 2), int64
+        The smaller row first.
+    same_class : ndarray of shape (n_pairs,), bool
+    """
+
+    pairs: np.ndarray
+    same_class: np.ndarray
 
     def first(self, count: int) -> tuple[np.ndarray, np.ndarray]:
-        """Return the must-links and the cannot-links among the first ``count`` pairs, each of shape (., 2)."""
+        """Sort the first pairs into must-links and cannot-links.
+
+        Parameters
+        ----------
+        count : int
+            How many pairs, at most all.
+
+        Returns
+        -------
+        must_link, cannot_link : ndarray of shape (m, 2) and (c, 2), int64
+            Together ``count`` pairs.
+        """
         pairs, same_class = self.pairs[:count], self.same_class[:count]
         return pairs[same_class], pairs[~same_class]
 

@@ -32,6 +32,10 @@ def agreement(labels_true: ArrayLike, labels_pred: ArrayLike) -> dict[str, float
     ----------
     labels_true, labels_pred : array-like of shape (n_samples,)
         Classes and clusters of the same rows.
+
+    Returns
+    -------
+    dict of str to float
     """
     return {
         "normalized_mutual_information": normalized_mutual_information(labels_true, labels_pred),

@@ -32,13 +32,27 @@ def __dir__() -> list[str]:
 
 
 class Selection(NamedTuple):
-    """What `select_n_clusters` found; the arrays have one entry per candidate."""
+    """What `select_n_clusters` found; the arrays have one entry per candidate.
 
-    n_clusters: int  # the chosen number
-    candidates: np.ndarray  # int64, ascending
-    score: np.ndarray  # float64, higher is better
-    stability: np.ndarray  # mean adjusted Rand index between resamples
-    agreement: np.ndarray  # with held-out pairs: share of must-links + share of cannot-links kept - 1; NaN without any
+    Attributes
+    ----------
+    n_clusters : int
+        The chosen number.
+    candidates : ndarray of int64
+        Ascending.
+    score : ndarray of float64
+        Higher is better.
+    stability : ndarray of float64
+        Mean adjusted Rand index between resamples.
+    agreement : ndarray of float64
+        With held-out pairs: share of must-links + share of cannot-links kept - 1; NaN without any.
+    """
+
+    n_clusters: int
+    candidates: np.ndarray
+    score: np.ndarray
+    stability: np.ndarray
+    agreement: np.ndarray
 
 
 def select_n_clusters(

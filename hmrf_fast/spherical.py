@@ -17,12 +17,11 @@ class SphericalKMeans(Clusterer):
     ----------
     n_clusters : int, default=8
         Number of clusters K.
-    init : {"k-means++", "random", "auto", "low_rank", "printed"}, array of shape (K, d) or callable,
-    default="k-means++"
-        The start: rows drawn with a probability proportional to the cosine distance to the nearest centroid so far
-        (Arthur and Vassilvitskii 2007 with that distance). "low_rank" runs in truncated SVDs first and often finds far
-        better optima on text, at several times the cost; "random" draws rows by sample weight alone; "auto" and
-        "printed" as in `HMRFKMeans`.
+    init : {"k-means++", "random", "auto", "low_rank", "printed"}, array of shape (K, d) or callable
+        The start; "k-means++" by default: rows drawn with a probability proportional to the cosine distance to the
+        nearest centroid so far (Arthur and Vassilvitskii 2007 with that distance). "low_rank" runs in truncated SVDs
+        first and often finds far better optima on text, at several times the cost; "random" draws rows by sample weight
+        alone; "auto" and "printed" as in `HMRFKMeans`.
     n_init : int or "auto", default=1
         Number of random starts; the lowest objective wins. "auto", as in scikit-learn: 10 for "random" and callables,
         else 1.
@@ -30,10 +29,12 @@ class SphericalKMeans(Clusterer):
         Largest number of iterations of each start.
     tol : float, default=1e-4
         Converged when no label changes and J changes by less than this share.
-    dtype, copy_x, n_threads, random_state, verbose, callback, checkpoint, checkpoint_every
+    dtype, copy_x, n_threads
         As in `HMRFKMeans`.
     warm_start : bool, default=False
         Start a further ``fit`` from the centroids of the last one; cluster ids stay.
+    random_state, verbose, callback, checkpoint, checkpoint_every
+        As in `HMRFKMeans`.
 
     Attributes
     ----------

@@ -17,7 +17,7 @@ API_FILES = sorted((ROOT / "hmrf_fast").rglob("*.py"))
 LAYERS = (
     {"kernels"},
     {"errors", "machine", "atomic", "archive", "json_logs", "signals"},
-    {"groups", "pairs", "label_priors", "inputs", "rows"},
+    {"groups", "pairs", "label_priors", "inputs", "frames", "rows"},
     {"geometry", "listed_pairs", "feasibility"},
     {"e_step", "m_step", "weight_step", "relocation", "pruning"},
     {
@@ -51,6 +51,7 @@ LAYERS = (
         "assembly",
         "prediction",
         "editing",
+        "edits",
         "doubt",
         "model_state",
         "persistence",

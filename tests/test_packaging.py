@@ -163,16 +163,3 @@ def test_readme_commands_are_what_ci_runs(name):
     (command,) = re.findall(rf"<!-- {name} -->\n```sh\n(.*)\n```\n", readme)
     assert command.startswith('python3 -m venv .venv && .venv/bin/pip install ".[')
     assert f"readme_command {name}" in (ROOT / ".ci" / "run").read_text(encoding="utf-8")
-
-
-def test_readme_example_runs(tmp_path):
-    readme = (ROOT / "README.md").read_text(encoding="utf-8")
-    example = "".join(re.findall(r"```python\n(.*?)```\n", readme, flags=re.DOTALL))
-    told = run(sys.executable, "-W", "error", "-c", example, cwd=tmp_path).stdout
-    assert "must-links:" in told and "Constraints(2 must-links, 1 cannot-link group)" in told
-    assert {path.name for path in tmp_path.iterdir()} == {
-        "report.html",
-        "map.png",
-        "fit.ckpt",
-        "fit.ckpt.previous",
-    }

@@ -62,7 +62,19 @@ class FileOracle:
         return None if self._texts is None else len(self._texts)
 
     def announce(self, pairs: Sequence[tuple[int, int]]) -> None:
-        """Read all answers, and write those of the pairs that have none as the open questions."""
+        """Read all answers, and write those of the pairs that have none as the open questions.
+
+        Parameters
+        ----------
+        pairs : sequence of (int, int)
+
+        Raises
+        ------
+        AnswerError
+            If a line of the answers is malformed.
+        InputError
+            If the questions cannot be written.
+        """
         self._answers = self._read()
         lines = [
             json.dumps(self._question(*pair), ensure_ascii=False) for pair in pairs if _key(*pair) not in self._answers

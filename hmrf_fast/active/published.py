@@ -46,7 +46,7 @@ class Published:
 
     @property
     def neighborhoods_(self) -> list[np.ndarray]:
-        """int64 rows of each neighbourhood, ascending, in order of discovery; they all differ from one another."""
+        """The int64 rows of each neighbourhood, ascending, in order of discovery; they all differ from one another."""
         board = self._begun().board
         return [np.sort(np.array(board.knowledge.members(row), dtype=np.int64)) for row in board.founders]
 

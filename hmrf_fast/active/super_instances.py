@@ -161,6 +161,7 @@ class SuperInstances(ActiveLearner):
 
     @property
     def labels_(self) -> np.ndarray:
+        """(n,) int64 neighbourhood of every row, in the order of ``neighborhoods_``, by the super-instances."""
         return propagate(self._coordinates, self._placed())
 
     def _placed(self) -> list[list[int]]:

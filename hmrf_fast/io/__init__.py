@@ -11,6 +11,7 @@ read_constraints, write_constraints : function
 load_results : function
     The folder of a fit, as `Results`.
 DataSet, Results, Texts, TextVectorizer : class
+    What these functions return.
 """
 
 from __future__ import annotations

@@ -69,6 +69,10 @@ class DataSet:
     def save(self, folder: str | os.PathLike) -> None:
         """Write the folder; files of the same names are replaced.
 
+        Parameters
+        ----------
+        folder : path-like
+
         Raises
         ------
         FileError
@@ -99,6 +103,10 @@ class DataSet:
 
     def check_features(self, other: DataSet) -> None:
         """Refuse to compare with rows of other features.
+
+        Parameters
+        ----------
+        other : DataSet
 
         Raises
         ------

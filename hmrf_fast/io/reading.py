@@ -94,7 +94,25 @@ def dataset_of_texts(
     vectorizer: TextVectorizer | None = None,
     **settings: Any,
 ) -> DataSet:
-    """Vectorize texts, with the settings of `vectorize`, or with a vectorizer of earlier texts."""
+    """Vectorize texts, or give them the columns of earlier ones.
+
+    Parameters
+    ----------
+    texts : Texts
+    metric, values, vectorizer
+        As for `read`.
+    **settings
+        As for `vectorize`, where there is no vectorizer yet.
+
+    Returns
+    -------
+    DataSet
+
+    Raises
+    ------
+    InputError
+        If no word is left.
+    """
     if vectorizer is None:
         values = values or ("counts" if metric == "i_divergence" else "tfidf")
         matrix, vectorizer = vectorize(texts.texts, values=values, **settings)

@@ -56,6 +56,10 @@ class Results:
     def save(self, folder: str | os.PathLike) -> None:
         """Write the folder. The summary comes last: a folder that has one is complete.
 
+        Parameters
+        ----------
+        folder : path-like
+
         Raises
         ------
         FileError
@@ -74,6 +78,14 @@ class Results:
 
 def load_results(folder: str | os.PathLike) -> Results:
     """Read a folder that `Results.save` wrote.
+
+    Parameters
+    ----------
+    folder : path-like
+
+    Returns
+    -------
+    Results
 
     Raises
     ------

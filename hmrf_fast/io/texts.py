@@ -16,10 +16,19 @@ TEXT_COLUMNS = ("text", "body", "content", "message", "document", "abstract", "t
 
 
 class Texts(NamedTuple):
-    """Texts in the order of the file."""
+    """Texts in the order of the file.
+
+    Attributes
+    ----------
+    texts : list of n str
+    ids : list of n str, or None
+        None: the rows have numbers only.
+    labels : list of n str or None, or None
+        Known classes.
+    """
 
     texts: list[str]
-    ids: list[str] | None  # None: the rows have numbers only
+    ids: list[str] | None
     labels: list[str | None] | None
 
 

@@ -41,7 +41,16 @@ class TextVectorizer:
     idf: list[float] | None
 
     def transform(self, texts: Sequence[str]) -> sp.csr_matrix:
-        """Further texts as (n, d) rows; words that the vocabulary lacks count for nothing."""
+        """Further texts as rows; words that the vocabulary lacks count for nothing.
+
+        Parameters
+        ----------
+        texts : sequence of n str
+
+        Returns
+        -------
+        csr_matrix of shape (n, d), float64
+        """
         vectorizer = _vectorizer(self.values, self.settings | {"vocabulary": self.terms})
         if self.idf is not None:
             vectorizer.idf_ = np.array(self.idf)

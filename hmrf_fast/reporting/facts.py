@@ -53,23 +53,58 @@ class FeatureWeights(NamedTuple):
 
 
 class Facts(NamedTuple):
-    """What a report shows."""
+    """What a report shows.
 
-    summary: tuple[tuple[str, str], ...]  # name and value, as told in words
+    Attributes
+    ----------
+    summary : tuple of (str, str)
+        Name and value, as told in words.
+    n_clusters : int
+    labels : ndarray of shape (n,), int32
+        Cluster of each row.
+    sizes : ndarray of shape (K,), int64
+        Rows per cluster.
+    order : ndarray of int64
+        Clusters that hold rows, largest first.
+    terms : tuple of ClusterTerms
+        Of every cluster, ``by_weight`` and ``by_lift``: terms with ``feature``, ``name``, ``salience``, ``lift`` and
+        ``share``.
+    examples : tuple of Examples
+        Of every cluster, rows ``near`` its centroid, nearest first, and ``far`` from it, farthest first; each with
+        ``row``, ``distance`` and ``nearest``, the cluster whose centroid is nearest.
+    history : ndarray of float64
+        J after every sub-step.
+    steps : tuple of str
+        The kind of every sub-step.
+    weights : FeatureWeights
+        ``learned``, and the ``highest`` and ``lowest`` feature weights by name.
+    constraints : ConstraintFacts
+        ``report``, ``violated`` pairs, ``suspects``, ``contradictions``.
+    map : RowsMap
+        ``xy``, positions of a sample of rows; ``labels``, their clusters; ``links`` between them.
+    agreement : Agreement or None
+        With known classes: ``table`` of clusters and ``classes``, and scores.
+    names : Names
+        How rows and features are called.
+    centred : bool
+        Whether terms are told as differences from the mean.
+    """
+
+    summary: tuple[tuple[str, str], ...]
     n_clusters: int
-    labels: np.ndarray  # (n,) int32 cluster of each row
-    sizes: np.ndarray  # (K,) int64 rows per cluster
-    order: np.ndarray  # clusters that hold rows, largest first
+    labels: np.ndarray
+    sizes: np.ndarray
+    order: np.ndarray
     terms: tuple[ClusterTerms, ...]
     examples: tuple[Examples, ...]
-    history: np.ndarray  # J after every sub-step
+    history: np.ndarray
     steps: tuple[str, ...]
     weights: FeatureWeights
     constraints: ConstraintFacts
     map: RowsMap
     agreement: Agreement | None
     names: Names
-    centred: bool  # how terms are ranked, see ``terms.top_terms``
+    centred: bool
 
 
 def summarize(model) -> tuple[tuple[str, str], ...]:
