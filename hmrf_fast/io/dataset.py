@@ -60,6 +60,11 @@ class DataSet:
         """Number of rows."""
         return self.matrix.shape[0]
 
+    @property
+    def features(self) -> list[str]:
+        """A name for each of the d features, made of its number where none were given."""
+        return self.feature_names or [f"feature {column}" for column in range(self.matrix.shape[1])]
+
     def save(self, folder: str | os.PathLike) -> None:
         """Write the folder; files of the same names are replaced.
 
