@@ -17,8 +17,8 @@ myst_heading_anchors = 3
 autodoc_default_options = {
     "members": True,
     "inherited-members": "BaseEstimator,ClusterMixin,TransformerMixin,ClassNamePrefixFeaturesOutMixin",
-    "exclude-members": "set_fit_request, set_partial_fit_request, set_score_request, set_transform_request, set_output, "
-    "add_note, with_traceback",
+    "exclude-members": "set_fit_request, set_partial_fit_request, set_score_request, set_transform_request, "
+    "set_output, add_note, with_traceback",
 }
 autodoc_member_order = "bysource"
 autodoc_typehints = "none"  # numpydoc's sections say more than the annotations

@@ -29,6 +29,7 @@ __all__ = [
     "NotEnoughMemoryError",
     "SampledConstraintsWarning",
     "SessionError",
+    "StaleError",
     "StopAsking",
     "TakeBack",
     "TornSessionWarning",
@@ -137,6 +138,10 @@ class AnswerError(HMRFError, ValueError):
 
 class SessionError(HMRFError, ValueError):
     """A session file is foreign, of other data or parameters, or cannot be read or written."""
+
+
+class StaleError(HMRFError):
+    """A request rests on a state of a session that somebody has changed since; nothing was done."""
 
 
 class TornSessionWarning(HMRFWarning):

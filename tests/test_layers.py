@@ -67,6 +67,7 @@ LAYERS = (
     {"hmrf_kmeans", "pckmeans", "seeded", "copkmeans", "spherical", "active", "loading"},
     {"datasets", "selection", "protocol", "plotting", "ablations", "compiling"},
     {"io"},
+    {"labeling"},
     {"app"},
 )
 # Data without code, and the package itself, whose public names are loaded lazily.

@@ -27,7 +27,8 @@ class Coverage:
     witnesses : ndarray of shape (w,), int64
         Rows that count as covered or not.
     directional : bool
-        Affinity is the squared cosine where that is positive; else the distance that is saved against the largest one.
+        Affinity is the squared cosine where that is positive, and none to rows without a direction, which speak for
+        nobody; else the distance that is saved against the largest one.
     """
 
     def __init__(
@@ -37,16 +38,17 @@ class Coverage:
         self._candidates = candidates
         self._witnesses = witnesses
         self._directional = directional
-        table = distances(coordinates[candidates], coordinates[witnesses])
-        self._reach = float(table.max(initial=0.0))
-        self._affinity = self._affinities(table)
+        self._points: np.ndarray = coordinates.any(axis=1)
+        self._reach = (
+            0.0 if directional else float(distances(coordinates[candidates], coordinates[witnesses]).max(initial=0.0))
+        )
+        self._affinity = self._affinities(candidates)
         self._covered = np.zeros(witnesses.size)
 
     def cover(self, rows: Iterable[int]) -> None:
         """Take in rows that are chosen already."""
         for row in rows:
-            table = distances(self._coordinates[[row]], self._coordinates[self._witnesses])
-            np.maximum(self._covered, self._affinities(table)[0], out=self._covered)
+            np.maximum(self._covered, self._affinities(np.array([row]))[0], out=self._covered)
 
     def __iter__(self) -> Iterator[int]:
         """All candidates, the one that adds most first; ties go to the lowest row."""
@@ -65,10 +67,14 @@ class Coverage:
     def _gain(self, position: int) -> float:
         return float(np.maximum(self._affinity[position] - self._covered, 0.0).sum())
 
-    def _affinities(self, table: np.ndarray) -> np.ndarray:
+    def _affinities(self, rows: np.ndarray) -> np.ndarray:
+        table = distances(self._coordinates[rows], self._coordinates[self._witnesses])
         if not self._directional:
             return np.maximum(self._reach - table, 0.0)
-        return np.maximum(1.0 - table * table / 2.0, 0.0) ** 2
+        affinity = np.maximum(1.0 - table * table / 2.0, 0.0) ** 2
+        affinity[~self._points[rows]] = 0.0
+        affinity[:, ~self._points[self._witnesses]] = 0.0
+        return affinity
 
 
 def by_coverage(

@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 import hmrf_fast
-from hmrf_fast.app import ask, constraints, convert, demo, evaluate, fit, predict, report, vectorize, warmup
+from hmrf_fast.app import ask, constraints, convert, demo, evaluate, fit, label, predict, report, vectorize, warmup
 
 __all__ = ["app"]
 
@@ -60,6 +60,7 @@ app.command("evaluate", help=evaluate.HELP)(evaluate.evaluate)
 app.command("report", help=report.HELP)(report.report)
 app.add_typer(_constraints, name="constraints")
 app.command("ask", help=ask.HELP)(ask.ask)
+app.command("label", help=label.HELP)(label.label)
 app.command("convert", help=convert.HELP)(convert.convert)
 app.command("warmup", help=warmup.HELP)(warmup.warmup)
 app.command("demo", help=demo.HELP)(demo.demo)

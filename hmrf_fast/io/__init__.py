@@ -8,6 +8,8 @@ read_texts, vectorize : function
     Texts with ids, and the matrix of their words.
 read_constraints, write_constraints : function
     Pairs, labels or groups, by row numbers or ids.
+read_weights, write_weights : function
+    How much rows count.
 load_results : function
     The folder of a fit, as `Results`.
 DataSet, Results, Texts, TextVectorizer : class
@@ -22,6 +24,7 @@ from hmrf_fast.io.reading import dataset_of_texts, read
 from hmrf_fast.io.results import Results, load_results, write_labels
 from hmrf_fast.io.texts import Texts, read_texts
 from hmrf_fast.io.vectorizing import TextVectorizer, vectorize
+from hmrf_fast.io.weights import read_weights, write_weights
 from hmrf_fast.io.writing import write
 
 __all__ = [
@@ -34,8 +37,10 @@ __all__ = [
     "read",
     "read_constraints",
     "read_texts",
+    "read_weights",
     "vectorize",
     "write",
     "write_constraints",
     "write_labels",
+    "write_weights",
 ]

@@ -22,8 +22,8 @@ _KINDS = {
     **dict.fromkeys(("cannot", "cl", "cannot_link", "cannot-link", "different", "-1"), False),
 }
 _GROUPS = ("label", "must_link_group", "cannot_link_group")
-_ROWS = ("id", "row")
-_HEADERS = ("i", "j", "type", "weight", *_ROWS, *_GROUPS)
+ROWS = ("id", "row")
+_HEADERS = ("i", "j", "type", "weight", *ROWS, *_GROUPS)
 _HEADERLESS = (("i", "j", "type"), ("i", "j", "type", "weight"))
 _EXPECTED = "expected i,j,type[,weight] for pairs, or id (or row) with label, must_link_group or cannot_link_group"
 
@@ -69,11 +69,11 @@ def read_constraints(
         return Constraints()
     if {"i", "j", "type"} <= set(table.columns):
         return _pairs(table, n_rows, ids)
-    column = next((name for name in _ROWS if name in table.columns), None)
+    column = next((name for name in ROWS if name in table.columns), None)
     if column is None or not set(_GROUPS) & set(table.columns):
         raise FileError(f"{table.path}: has the columns {', '.join(table.columns)}; {_EXPECTED}")
-    rows = _rows(table, (column,), n_rows, ids)[:, 0]
-    _refuse_repeated(table, rows)
+    rows = row_numbers(table, (column,), n_rows, ids)[:, 0]
+    refuse_repeated(table, rows)
     weights = 1.0 if weight is None else weight
     return Constraints(
         partial_labels=_spread(table, "label", rows, n_rows),
@@ -113,18 +113,18 @@ def write_constraints(path: str | os.PathLike, constraints: Constraints, ids: Se
 
 
 def _pairs(table: Table, n_rows: int, ids: Sequence[str] | None) -> Constraints:
-    rows = _rows(table, ("i", "j"), n_rows, ids)
+    rows = row_numbers(table, ("i", "j"), n_rows, ids)
     same = np.flatnonzero(rows[:, 0] == rows[:, 1])
     if same.size:
         raise FileError(f"{table.place(same[0])}: row {rows[same[0], 0]} is paired with itself")
     must = np.array([_kind(table, row) for row in range(table.n_rows)])
     if "weight" not in table.columns:
         return Constraints(rows[must], rows[~must])
-    weights = np.array([_weight(table, row) for row in range(table.n_rows)])
+    weights = np.array([cell_weight(table, row) for row in range(table.n_rows)])
     return Constraints(rows[must], rows[~must], must_link_weight=weights[must], cannot_link_weight=weights[~must])
 
 
-def _rows(table: Table, columns: tuple[str, ...], n_rows: int, ids: Sequence[str] | None) -> np.ndarray:
+def row_numbers(table: Table, columns: tuple[str, ...], n_rows: int, ids: Sequence[str] | None) -> np.ndarray:
     """(m, columns) row numbers."""
     lookup = {} if ids is None else {name: row for row, name in enumerate(ids)}
     by_id = any(str(value) in lookup for name in columns for value in table.columns[name])
@@ -162,7 +162,7 @@ def _kind(table: Table, row: int) -> bool:
         raise FileError(f"{table.place(row)}: type {value!r} is none of must, cannot, ml, cl, +1, -1") from None
 
 
-def _weight(table: Table, row: int) -> float:
+def cell_weight(table: Table, row: int) -> float:
     value = table.columns["weight"][row]
     try:
         weight = 1.0 if value is None else float(value)
@@ -175,7 +175,7 @@ def _weight(table: Table, row: int) -> float:
     return weight
 
 
-def _refuse_repeated(table: Table, rows: np.ndarray) -> None:
+def refuse_repeated(table: Table, rows: np.ndarray) -> None:
     order = np.argsort(rows, kind="stable")
     again = np.flatnonzero(rows[order][1:] == rows[order][:-1])
     if again.size:

@@ -66,6 +66,11 @@ class DataSet:
         """The matrix, read into memory if its rows are on disk."""
         return self.matrix.to_csr() if isinstance(self.matrix, DiskRows) else self.matrix
 
+    @property
+    def features(self) -> list[str]:
+        """A name for each of the d features, made of its number where none were given."""
+        return self.feature_names or [f"feature {column}" for column in range(self.matrix.shape[1])]
+
     def save(self, folder: str | os.PathLike) -> None:
         """Write the folder; files of the same names are replaced.
 

@@ -12,8 +12,6 @@ A folder of results holds
 
 from __future__ import annotations
 
-import csv
-import io
 import json
 import math
 import os
@@ -28,7 +26,8 @@ import numpy as np
 from hmrf_fast.atomic import replace_file
 from hmrf_fast.errors import FileError
 from hmrf_fast.io.dataset import DataSet, load_folder
-from hmrf_fast.io.sources import kind_of, missing, read_bytes
+from hmrf_fast.io.sources import read_bytes
+from hmrf_fast.io.tables import write_table
 
 __all__ = ["Results", "load_results", "open_folder", "write_labels"]
 
@@ -154,30 +153,7 @@ def write_labels(
     columns["label"] = labels.tolist()
     if distance is not None:
         columns["distance"] = distance.tolist()
-    content = _parquet(path, columns) if kind_of(path) in ("parquet", "pq") else _csv(columns)
-    try:
-        replace_file(path, lambda file: file.write(content))
-    except OSError as error:
-        raise FileError(f"{path}: cannot be written ({error.strerror or error})") from error
-
-
-def _csv(columns: Mapping[str, Any]) -> bytes:
-    stream = io.StringIO(newline="")
-    writer = csv.writer(stream, lineterminator="\n")
-    writer.writerow(columns)
-    writer.writerows(zip(*columns.values(), strict=True))
-    return stream.getvalue().encode("utf-8", errors="replace")
-
-
-def _parquet(path: str | os.PathLike, columns: Mapping[str, Any]) -> bytes:
-    try:
-        import pyarrow
-        import pyarrow.parquet
-    except ModuleNotFoundError:
-        raise missing("pyarrow", "parquet", path) from None
-    sink = pyarrow.BufferOutputStream()
-    pyarrow.parquet.write_table(pyarrow.table({name: list(values) for name, values in columns.items()}), sink)
-    return sink.getvalue().to_pybytes()
+    write_table(path, columns)
 
 
 def _plain(value: Any) -> Any:

@@ -1,4 +1,4 @@
-"""Tables with named columns: CSV, JSON lines and Parquet, each cell with the place where it stands."""
+"""Tables with named columns: CSV, JSON lines and Parquet; cells that are read know the place where they stand."""
 
 from __future__ import annotations
 
@@ -7,13 +7,14 @@ import io
 import json
 import os
 import sys
-from collections.abc import Collection, Sequence
-from typing import NamedTuple
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from typing import Any, NamedTuple
 
+from hmrf_fast.atomic import replace_file
 from hmrf_fast.errors import FileError
 from hmrf_fast.io.sources import kind_of, missing, read_bytes, read_text
 
-__all__ = ["FORMATS", "Table", "read_table"]
+__all__ = ["FORMATS", "Table", "read_table", "write_table"]
 
 FORMATS = {
     "jsonl": "jsonl", "ndjson": "jsonl", "json": "jsonl", "csv": "csv", "tsv": "tsv", "parquet": "parquet",
@@ -160,3 +161,37 @@ def _parquet(path: str | os.PathLike) -> Table:
     except (pyarrow.ArrowException, OSError) as error:
         raise FileError(f"{path}: cannot be read as Parquet ({' '.join(str(error).split())})") from error
     return Table(str(path), table.to_pydict(), None, table.num_rows)
+
+
+def write_table(path: str | os.PathLike, columns: Mapping[str, Iterable[Any]]) -> None:
+    """Write columns of one length as CSV, or as Parquet if the name ends so.
+
+    Raises
+    ------
+    FileError
+        If the file cannot be written.
+    """
+    content = _as_parquet(path, columns) if FORMATS.get(kind_of(path)) == "parquet" else _as_csv(columns)
+    try:
+        replace_file(path, lambda file: file.write(content))
+    except OSError as error:
+        raise FileError(f"{path}: cannot be written ({error.strerror or error})") from error
+
+
+def _as_csv(columns: Mapping[str, Iterable[Any]]) -> bytes:
+    stream = io.StringIO(newline="")
+    writer = csv.writer(stream, lineterminator="\n")
+    writer.writerow(columns)
+    writer.writerows(zip(*columns.values(), strict=True))
+    return stream.getvalue().encode("utf-8", errors="replace")
+
+
+def _as_parquet(path: str | os.PathLike, columns: Mapping[str, Iterable[Any]]) -> bytes:
+    try:
+        import pyarrow
+        import pyarrow.parquet
+    except ModuleNotFoundError:
+        raise missing("pyarrow", "parquet", path) from None
+    sink = pyarrow.BufferOutputStream()
+    pyarrow.parquet.write_table(pyarrow.table({name: list(values) for name, values in columns.items()}), sink)
+    return sink.getvalue().to_pybytes()

@@ -25,9 +25,9 @@ __all__ = ["write"]
 def write(data: DataSet, path: str | os.PathLike) -> None:
     """Write rows as the ending of the name says.
 
-    Endings are ``.npz``, ``.mtx``, ``.svm`` (or ``.svmlight``, ``.libsvm``), ``.h5ad`` and ``.store`` (rows
-    to be read from disk block by block); without one, a folder that keeps everything. ``.npz`` and ``.mtx`` hold the matrix alone, svmlight also classes as numbers, ``.h5ad`` ids,
-    classes and names of features.
+    Endings are ``.npz``, ``.mtx``, ``.svm`` (or ``.svmlight``, ``.libsvm``), ``.h5ad`` and ``.store`` (rows to be read
+    from disk block by block); without one, a folder that keeps everything. ``.npz`` and ``.mtx`` hold the matrix alone,
+    svmlight also classes as numbers, ``.h5ad`` ids, classes and names of features.
 
     Parameters
     ----------

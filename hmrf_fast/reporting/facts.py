@@ -157,7 +157,7 @@ def gather(model, X=None, feature_names=None, texts=None, ids=None, labels=None)
     names = check_names(model, matrix.shape, feature_names, texts, ids, labels)
     n_clusters = model.merged_into_.size
     clusters, member = model.labels_, membership(model.labels_, n_clusters)
-    rows, shares, centred = _seen_by_metric(model, matrix)
+    rows, shares, centred = seen_by_metric(matrix, model._fitted.metric, model.n_threads)
     resolved = resolve(priced(model._fitted, model.constraints_), clusters.size, infer=model._fitted.infer)
     constraints = constraint_facts(resolved, clusters, lambda some: _distances(model, matrix[some]))
     sizes = np.bincount(clusters, minlength=n_clusters)
@@ -193,14 +193,15 @@ def _rows_of(model, X) -> sp.csr_matrix:
     return matrix
 
 
-def _seen_by_metric(model, matrix: sp.csr_matrix) -> tuple[sp.csr_matrix, sp.csr_matrix, bool]:
+def seen_by_metric(
+    matrix: sp.csr_matrix, metric: str, n_threads: int | None
+) -> tuple[sp.csr_matrix, sp.csr_matrix, bool]:
     """Rows whose inner products fit the metric, rows whose means are its centroids, and whether values are told as
     differences from the mean."""
-    name: Any = model._fitted.metric if model._fitted.metric in METRICS else "sqeuclidean"
+    name: Any = metric if metric in METRICS else "sqeuclidean"
     problem = build_problem(
-        inputs.as_corpus(matrix), name, np.ones(matrix.shape[0]), empty_graph(), model.merged_into_.size,
-        n_threads=thread_count(model.n_threads),
-    )  # fmt: skip
+        inputs.as_corpus(matrix), name, np.ones(matrix.shape[0]), empty_graph(), 1, n_threads=thread_count(n_threads)
+    )
     rows = unit_rows(problem)
     centred = name in ("sqeuclidean", "pearson") or problem.signed
     return rows, rows.multiply(rows).tocsr() if problem.metric.entropic else rows, centred

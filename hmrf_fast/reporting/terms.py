@@ -65,17 +65,12 @@ def top_terms(
     tuple of ClusterTerms, one per cluster
         Cost: non-zeros, plus the features if `centred`.
     """
-    n_rows = max(rows.shape[0], 1)
     sizes = np.asarray(member.sum(axis=1)).ravel()
     sums = sp.csr_matrix(member @ rows)
     held = sp.csr_matrix(member @ rows.astype(bool).astype(np.float64))
     for table in (sums, held):
         table.sort_indices()
-    mean = np.asarray(rows.sum(axis=0)).ravel() / n_rows
-    spread = None
-    if centred:
-        square = np.asarray(rows.multiply(rows).sum(axis=0)).ravel() / n_rows
-        spread = np.sqrt(np.maximum(square - mean**2, 0.0))
+    mean, spread = moments(rows) if centred else (column_means(rows), None)
     told = []
     for cluster, size in enumerate(sizes):
         if size == 0:
@@ -85,7 +80,7 @@ def top_terms(
             features, means = _stored(sums, cluster)
             salience, lift = weights[features] * means / size, means / size / mean[features]
         else:
-            features = np.flatnonzero(spread > 1e-12 * max(spread.max(initial=0.0), 1e-300))
+            features = varying(spread)
             difference = _filled(sums, cluster)[features] / size - mean[features]
             salience, lift = weights[features] * difference, difference / spread[features]
         share = _filled(held, cluster)[features] / size
@@ -100,6 +95,22 @@ def top_terms(
 
         told.append(ClusterTerms(tuple(map(term, by_weight)), tuple(map(term, by_lift))))
     return tuple(told)
+
+
+def column_means(rows: sp.csr_matrix) -> np.ndarray:
+    """(d,) mean of every feature."""
+    return np.asarray(rows.sum(axis=0)).ravel() / max(rows.shape[0], 1)
+
+
+def moments(rows: sp.csr_matrix) -> tuple[np.ndarray, np.ndarray]:
+    """(d,) mean and standard deviation of every feature."""
+    mean = column_means(rows)
+    return mean, np.sqrt(np.maximum(column_means(rows.multiply(rows)) - mean**2, 0.0))
+
+
+def varying(spread: np.ndarray) -> np.ndarray:
+    """Features that are not the same in all rows, by their standard deviations."""
+    return np.flatnonzero(spread > 1e-12 * max(spread.max(initial=0.0), 1e-300))
 
 
 def _stored(table: sp.csr_matrix, row: int) -> tuple[np.ndarray, np.ndarray]:
