@@ -38,7 +38,7 @@ class Coverage:
         self._candidates = candidates
         self._witnesses = witnesses
         self._directional = directional
-        self._points: np.ndarray = coordinates.any(axis=1)
+        self._points = np.asarray(coordinates.any(axis=1))
         self._reach = (
             0.0 if directional else float(distances(coordinates[candidates], coordinates[witnesses]).max(initial=0.0))
         )
