@@ -77,7 +77,9 @@ def distances_of(problem: Problem, geometry: Geometry, clusters: ClusterTerms, t
 def _fill_distances(corpus, terms: RowTerms, table, offset, cross, numbers, block, n_threads: int, entries) -> None:
     """block (r, K) OUT: distances of the rows of a corpus with the given numbers (r,)."""
     pool.run_chunks(
-        lambda first, last: distance_block(corpus, terms, table, offset, cross, numbers, first, last, block),
+        lambda first, last: distance_block(
+            corpus, terms, table, offset, cross, numbers, first, last, np.empty(table.shape[2], table.dtype), block
+        ),
         pool.even_chunks(numbers.size, -(-numbers.size // BLOCK_CHUNK)),
         n_threads,
         entries * block.shape[1],

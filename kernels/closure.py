@@ -167,7 +167,9 @@ def move_blocks(corpus, terms, weights, phi_max, block, graph, edges, labels, ow
     n_clusters = block.shape[1]
     costs, phi, together = np.empty(n_clusters), np.empty(n_clusters), np.empty(n_clusters)
     own_stats, link_stats = np.empty((4, n_clusters)), np.empty((4, n_clusters))
-    stamp = np.full(labels.size, -1, np.int64)
+    stamp = np.empty(labels.size, np.int64)
+    for node in range(stamp.size):
+        stamp[node] = -1
     moves = 0
     for which in range(graph.block_ptr.size - 1):
         if graph.block_weight[which] <= 0.0:

@@ -79,17 +79,13 @@ def assign_rows(corpus, terms, table, offset, cross, rows, first, last, labels, 
                 second[row] = min(second[row], low)
 
 
-@kernel
-def distance_block(corpus, terms, table, offset, cross, rows, first, last, block):
+@lean_kernel
+def distance_block(corpus, terms, table, offset, cross, rows, first, last, sums, block):
     """Distances of rows[first:last] to all centroids.
 
-    IN rows (r,) int64; other arguments as in ``assign_rows``. OUT block (r, K) float64. Cost: nnz of the rows * K.
+    IN rows (r,) int64; other arguments as in ``assign_rows``. OUT block (r, K) float64; sums (width,) of the table's
+    dtype: scratch. Cost: nnz of the rows * K.
     """
-    _fill_block(corpus, terms, table, offset, cross, rows, first, last, np.empty(table.shape[2], table.dtype), block)
-
-
-@lean_kernel
-def _fill_block(corpus, terms, table, offset, cross, rows, first, last, sums, block):
     width = table.shape[2]
     for tile in range(table.shape[0]):
         begin = tile * width

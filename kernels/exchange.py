@@ -11,7 +11,7 @@ import numpy as np
 
 from hmrf_fast.kernels._jit import kernel
 from hmrf_fast.kernels.icm import UNLABELLED, better, label_costs
-from hmrf_fast.kernels.rng import shuffle
+from hmrf_fast.kernels.rng import random_order
 
 
 @kernel
@@ -23,10 +23,12 @@ def exchanges(block, links, soft, labels, movable, seed, longest):
     the edges of the chains tried.
     """
     n_nodes, n_clusters = block.shape
-    costs, order = np.empty(n_clusters), np.arange(n_nodes)
-    stamp, chain = np.full(n_nodes, -1, np.int64), np.empty(longest, np.int64)
+    costs, order = np.empty(n_clusters), np.empty(n_nodes, np.int64)
+    stamp, chain = np.empty(n_nodes, np.int64), np.empty(longest, np.int64)
+    for node in range(n_nodes):
+        stamp[node] = -1
     nobody = np.empty(0, np.int64)
-    shuffle(order, seed)
+    random_order(order, seed)
     mark, moves = 0, 0
     for node in order:
         if links.hard_ptr[node + 1] == links.hard_ptr[node]:

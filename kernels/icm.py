@@ -10,7 +10,7 @@ from __future__ import annotations
 import numpy as np
 
 from hmrf_fast.kernels._jit import inlined, kernel
-from hmrf_fast.kernels.rng import shuffle
+from hmrf_fast.kernels.rng import random_order
 
 UNLABELLED = -1
 ALONE, UNIT = np.uint8(1), np.uint8(2)  # bits of ``stirred``: what has to be looked at again
@@ -94,9 +94,10 @@ def block_moves(block, links, unit_ptr, unit_nodes, labels, movable, stirred, se
     n_units = unit_ptr.size - 1
     costs = np.empty(n_clusters)
     together = np.empty(n_clusters)
-    stamp = np.full(block.shape[0], -1, np.int64)
-    order = np.arange(n_units)
-    shuffle(order, seed)
+    stamp, order = np.empty(block.shape[0], np.int64), np.empty(n_units, np.int64)
+    for node in range(stamp.size):
+        stamp[node] = -1
+    random_order(order, seed)
     moves = 0
     for unit in order:
         nodes = unit_nodes[unit_ptr[unit] : unit_ptr[unit + 1]]

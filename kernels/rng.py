@@ -41,6 +41,14 @@ def shuffle(order, seed):
 
 
 @kernel
+def random_order(order, seed):
+    """order (n,) int64 OUT: a permutation of 0 to n - 1."""
+    for place in range(order.size):
+        order[place] = place
+    shuffle(order, seed)
+
+
+@kernel
 def row_digests(indptr, indices, bits, first, last, digests):
     """digests (n,) uint64 OUT: a hash of each row's content alone, so that rows can be put in an order that does not
     depend on where they stand. IN bits (nnz,) uint64: the values' bit patterns as doubles. Cost: nnz."""

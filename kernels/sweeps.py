@@ -9,7 +9,7 @@ import numpy as np
 
 from hmrf_fast.kernels._jit import inlined, kernel, lean_kernel
 from hmrf_fast.kernels.icm import ALONE, UNIT, UNLABELLED, better, stir
-from hmrf_fast.kernels.rng import mix, shuffle
+from hmrf_fast.kernels.rng import mix, random_order, shuffle
 
 STRETCH = 256  # nodes that are visited together
 
@@ -101,20 +101,42 @@ def sweeps(block, near, links, labels, movable, stirred, seed, max_sweeps):
     (u,) uint8 INOUT remembers, are skipped: same result, fewer visits. Nodes with movable 0 are handled elsewhere.
     INOUT labels (u,) int32. Returns the number of moves. Cost per sweep: u plus edges, K where partners have many
     labels. Source: KDD 2004, section 3.4 (Besag 1986).
+
+    Stretches of neighbours come in random order and the neighbours of each are shuffled: what a stretch needs stays in
+    the cache, where a plain shuffle would wait for memory at every node.
     """
     n_nodes, n_clusters = block.shape
-    costs, met = np.empty(n_clusters), np.empty(n_clusters, np.int64)
-    seen = np.full(n_clusters, -1, np.int64)
-    waiting = np.empty(n_nodes, np.int64)
-    moves, mark = 0, 0
+    costs, met, seen = np.empty(n_clusters), np.empty(n_clusters, np.int64), np.empty(n_clusters, np.int64)
+    for h in range(n_clusters):
+        seen[h] = -1
+    waiting, stretches = np.empty(n_nodes, np.int64), np.empty(n_nodes // STRETCH + 1, np.int64)
+    moves, mark = 0, np.int64(0)
     for sweep in range(max_sweeps):
-        count = _waiting_nodes(movable, stirred, mix(seed, np.uint64(sweep)), waiting)
-        changed = _visit(waiting[:count], block, near, links, labels, stirred, mark, seen, met, costs)
-        mark += count
+        sweep_seed = mix(seed, np.uint64(sweep))
+        count = _list_waiting(movable, stirred, waiting)
+        order = stretches[: -(-count // STRETCH)]
+        random_order(order, sweep_seed)
+        changed = 0
+        for stretch in order:
+            nodes = waiting[stretch * STRETCH : min((stretch + 1) * STRETCH, count)]
+            shuffle(nodes, mix(sweep_seed, np.uint64(stretch)))
+            changed += _visit(nodes, block, near, links, labels, stirred, mark, seen, met, costs)
+            mark += nodes.size
         moves += changed
         if changed == 0:
             break
     return moves
+
+
+@lean_kernel
+def _list_waiting(movable, stirred, waiting):
+    """waiting (u,) int64 OUT: the nodes that want a visit; returns their number."""
+    count = 0
+    for node in range(movable.size):
+        if movable[node] != 0 and stirred[node] & ALONE:
+            waiting[count] = node
+            count += 1
+    return count
 
 
 @lean_kernel
@@ -132,28 +154,3 @@ def _visit(nodes, block, near, links, labels, stirred, mark, seen, met, costs):
                 changed += 1
                 stir(node, links, stirred)
     return changed
-
-
-@kernel
-def _waiting_nodes(movable, stirred, seed, waiting):
-    """waiting (u,) int64 OUT: the nodes that want a visit, in random order; returns their number.
-
-    Stretches of neighbours come in random order and the neighbours of each are shuffled: what a stretch needs stays in
-    the cache, where a plain shuffle would wait for memory at every node.
-    """
-    count = 0
-    for node in range(movable.size):
-        if movable[node] != 0 and stirred[node] & ALONE:
-            waiting[count] = node
-            count += 1
-    stretches = np.arange(-(-count // STRETCH))
-    shuffle(stretches, seed)
-    ordered = np.empty(count, np.int64)
-    end = 0
-    for stretch in stretches:
-        part = waiting[stretch * STRETCH : min((stretch + 1) * STRETCH, count)]
-        begin, end = end, end + part.size
-        ordered[begin:end] = part
-        shuffle(ordered[begin:end], mix(seed, np.uint64(stretch)))
-    waiting[:count] = ordered
-    return count
