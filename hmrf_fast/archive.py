@@ -24,7 +24,7 @@ from typing import Any
 import numpy as np
 
 from hmrf_fast.atomic import replace_file
-from hmrf_fast.errors import FileError, ModelFileError
+from hmrf_fast.errors import FileError, ModelFileError, in_short
 
 __all__ = ["parse_array", "read_archive", "write_archive"]
 
@@ -151,7 +151,7 @@ def parse_array(content: bytes, kinds: str = KINDS) -> np.ndarray:
         read = np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0
         shape, fortran, dtype = read(stream)
     except (ValueError, TypeError, SyntaxError, RecursionError, tokenize.TokenError) as error:
-        raise ValueError(f"is no array ({' '.join(str(error).split())})") from error
+        raise ValueError(f"is no array ({in_short(error)})") from error
     count = int(np.prod(shape, dtype=object))
     if dtype.kind not in kinds or min(shape, default=0) < 0 or count * dtype.itemsize != len(content) - stream.tell():
         raise ValueError("has not the size or type that it names")

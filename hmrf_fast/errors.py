@@ -40,6 +40,12 @@ def __dir__() -> list[str]:
     return list(__all__)
 
 
+def in_short(error: BaseException) -> str:
+    """What another library's error says, in one line that may be part of a sentence."""
+    told = " ".join(str(error).split())
+    return told if len(told) <= 200 else f"{told[:200]} ..."
+
+
 class HMRFError(Exception):
     """Base of every error raised on purpose by this library."""
 

@@ -33,11 +33,12 @@ def check_matrix(estimator, X, *, reset: bool, dtype=None, copy: bool = True) ->
     parameters: dict[str, Any] = {"accept_sparse": "csr", "dtype": kinds if dtype is None else kinds[0]}
     parameters |= {"ensure_all_finite": False, "accept_large_sparse": True}
     try:
-        if X is table:
-            plain = _is_plain(X, kinds)
-            checked = validate_data(estimator, X, reset=reset, skip_check_array=plain, **parameters)
-        else:
-            checked = check_array(X, estimator=estimator, input_name="X", **parameters)
+        with np.errstate(over="ignore"):  # what is too large for float32 becomes infinite, and is refused below
+            if X is table:
+                plain = _is_plain(X, kinds)
+                checked = validate_data(estimator, X, reset=reset, skip_check_array=plain, **parameters)
+            else:
+                checked = check_array(X, estimator=estimator, input_name="X", **parameters)
     except (ValueError, TypeError):
         refuse_words(X)
         raise
@@ -114,7 +115,8 @@ def _refuse_extreme(matrix: sp.csr_matrix) -> None:
     bad, count = _offenders(matrix.data, lambda part: ~np.isfinite(part))
     if bad >= 0:
         row, column = _position(matrix, bad)
-        kind = "NaN" if np.isnan(matrix.data[bad]) else "infinity (inf)"
+        beyond = " or a value too large for float32" if matrix.dtype == np.float32 else ""
+        kind = "NaN" if np.isnan(matrix.data[bad]) else f"infinity (inf){beyond}"
         raise InputError(f"Input X contains {kind} at row {row}, column {column}; {count} such values in all")
     worst = int(np.argmax(np.abs(matrix.data)))
     row, column = _position(matrix, worst)
