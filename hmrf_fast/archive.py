@@ -98,7 +98,9 @@ def read_archive(path: str | os.PathLike, file_format: str, newest: int) -> tupl
         raise ModelFileError(f"{path}: {error.strerror or error}", "unreadable") from error
     except (zipfile.BadZipFile, EOFError, NotImplementedError) as error:
         foreign = not _begins_as_zip(path)
-        raise (_foreign(path, file_format) if foreign else _damaged(path, str(error) or "it ends early")) from error
+        raise (
+            _foreign(path, file_format) if foreign else _damaged(path, in_short(error) or "it ends early")
+        ) from error
 
 
 def _describe(array: np.ndarray) -> dict[str, Any]:
