@@ -24,7 +24,7 @@ from typing import Any
 import numpy as np
 
 from hmrf_fast.atomic import replace_file
-from hmrf_fast.errors import FileError, ModelFileError
+from hmrf_fast.errors import FileError, ModelFileError, in_short
 
 __all__ = ["parse_array", "read_archive", "write_archive"]
 
@@ -98,7 +98,9 @@ def read_archive(path: str | os.PathLike, file_format: str, newest: int) -> tupl
         raise ModelFileError(f"{path}: {error.strerror or error}", "unreadable") from error
     except (zipfile.BadZipFile, EOFError, NotImplementedError) as error:
         foreign = not _begins_as_zip(path)
-        raise (_foreign(path, file_format) if foreign else _damaged(path, str(error) or "it ends early")) from error
+        raise (
+            _foreign(path, file_format) if foreign else _damaged(path, in_short(error) or "it ends early")
+        ) from error
 
 
 def _describe(array: np.ndarray) -> dict[str, Any]:
@@ -151,7 +153,7 @@ def parse_array(content: bytes, kinds: str = KINDS) -> np.ndarray:
         read = np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0
         shape, fortran, dtype = read(stream)
     except (ValueError, TypeError, SyntaxError, RecursionError, tokenize.TokenError) as error:
-        raise ValueError(f"is no array ({' '.join(str(error).split())})") from error
+        raise ValueError(f"is no array ({in_short(error)})") from error
     count = int(np.prod(shape, dtype=object))
     if dtype.kind not in kinds or min(shape, default=0) < 0 or count * dtype.itemsize != len(content) - stream.tell():
         raise ValueError("has not the size or type that it names")

@@ -12,6 +12,7 @@ from hmrf_fast.canonical import canonical_order, in_order, neighborhoods_in_orde
 from hmrf_fast.errors import ContradictionWarning, EmptyRowsWarning, InfeasibleError, InputError
 from hmrf_fast.geometry import Problem, build_problem, content_keys, metric_named
 from hmrf_fast.label_priors import class_probabilities, fixed_labels
+from hmrf_fast.memory import refuse_without
 from hmrf_fast.neighborhoods import Resolved, check_feasible, resolve
 from hmrf_fast.penalties import empty_graph, plan
 from hmrf_fast.seeds import Seeds, probable_seeds, seeds_of
@@ -38,7 +39,8 @@ def assemble(
 
     ``same`` is an earlier task of the same rows and constraints in another view, whose content has been hashed.
     """
-    n_rows, metric = matrix.shape[0], metric_named(settings.metric)
+    (n_rows, n_features), metric = matrix.shape, metric_named(settings.metric)
+    refuse_without("this fit", 16 * n_features * n_clusters, f"{n_features} features times {n_clusters} clusters")
     if metric.entropic:
         refuse_negative(matrix, settings.metric, whose)
     weight = inputs.check_sample_weight(sample_weight, matrix)

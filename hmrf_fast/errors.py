@@ -25,6 +25,7 @@ __all__ = [
     "HMRFWarning",
     "InfeasibleError",
     "InputError",
+    "InputTypeError",
     "ModelFileError",
     "NotEnoughMemoryError",
     "SampledConstraintsWarning",
@@ -38,6 +39,12 @@ __all__ = [
 
 def __dir__() -> list[str]:
     return list(__all__)
+
+
+def in_short(error: BaseException | str) -> str:
+    """What another library's error says, in one line that may be part of a sentence."""
+    told = " ".join(str(error).split())
+    return told if len(told) <= 300 else f"{told[:300]} ..."
 
 
 class HMRFError(Exception):
@@ -82,6 +89,10 @@ class InfeasibleError(ConstraintError):
 
 class InputError(HMRFError, ValueError):
     """The data matrix or a parameter is not usable."""
+
+
+class InputTypeError(InputError, TypeError):
+    """The data are of a type that holds no numbers."""
 
 
 class FileError(InputError):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numbers
+import re
 from collections.abc import Callable
 from typing import Any
 
@@ -11,13 +12,14 @@ import scipy.sparse as sp
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_array, validate_data
 
-from hmrf_fast.errors import InputError
+from hmrf_fast.errors import InputError, InputTypeError, in_short
 from hmrf_fast.frames import matrix_of, refuse_words
 from hmrf_fast.kernels.types import Corpus
 
 # of float64 and float32 values, weights and prices: their squares and sums stay finite
 LARGEST, LARGEST32 = 1e100, 1e15
 NOTHING = np.empty(0)
+MOST_FEATURES = 2**31 - 1
 CHECKED_AT_ONCE = 1 << 20  # values; a mask of all would be a good part of the matrix itself
 
 
@@ -29,18 +31,21 @@ def check_matrix(estimator, X, *, reset: bool, dtype=None, copy: bool = True) ->
     if hasattr(X, "spans"):
         raise InputError(f"this needs X in memory, as a matrix, not as {type(X).__name__}")
     kinds = [np.float64, np.float32] if dtype is None else [np.dtype(dtype)]
+    _refuse_other_kinds(X)
     table, X = X, matrix_of(estimator, X, reset=reset)
     parameters: dict[str, Any] = {"accept_sparse": "csr", "dtype": kinds if dtype is None else kinds[0]}
     parameters |= {"ensure_all_finite": False, "accept_large_sparse": True}
     try:
-        if X is table:
-            plain = _is_plain(X, kinds)
-            checked = validate_data(estimator, X, reset=reset, skip_check_array=plain, **parameters)
-        else:
-            checked = check_array(X, estimator=estimator, input_name="X", **parameters)
-    except (ValueError, TypeError):
+        with np.errstate(over="ignore"):  # what is too large for float32 becomes infinite, and is refused below
+            if X is table:
+                plain = _is_plain(X, kinds)
+                checked = validate_data(estimator, X, reset=reset, skip_check_array=plain, **parameters)
+            else:
+                checked = check_array(X, estimator=estimator, input_name="X", **parameters)
+    except (ValueError, TypeError) as error:
         refuse_words(X)
-        raise
+        kind = InputTypeError if isinstance(error, TypeError) else InputError
+        raise kind(_without_content(error)) from error
     if isinstance(checked, np.ndarray):
         matrix = _compressed(checked)
         _refuse_extreme(matrix)
@@ -51,9 +56,29 @@ def check_matrix(estimator, X, *, reset: bool, dtype=None, copy: bool = True) ->
     )
 
 
+def _refuse_other_kinds(X) -> None:
+    """What numpy would turn into numbers that mean something else."""
+    if isinstance(X, np.ma.MaskedArray):
+        raise InputTypeError(
+            "X is a masked array, and what is masked would count: fill or drop it first, X.filled(0.0)"
+        )
+    if isinstance(X, np.ndarray) and X.dtype.kind in "mM":
+        raise InputTypeError(f"X holds {X.dtype}, no numbers: say in which unit, such as X / np.timedelta64(1, 'D')")
+
+
+def _without_content(error: Exception) -> str:
+    """scikit-learn's message in one line, without the array that it may repeat."""
+    told = re.sub(r"array=.*(?=Reshape your data)", "", str(error), flags=re.DOTALL)
+    return in_short(told.partition("\n[")[0])
+
+
 def canonical(matrix: sp.csr_matrix, *, copy: bool) -> sp.csr_matrix:
     """A CSR matrix, checked, with sorted indices and neither duplicates nor stored zeros; where it is not so already,
     it is put in order in place, or a copy of it is."""
+    if matrix.shape[1] > MOST_FEATURES:
+        raise InputError(
+            f"X has {matrix.shape[1]} features; there may be {MOST_FEATURES}, since kernels number them so"
+        )
     _refuse_malformed(matrix)
     _refuse_extreme(matrix)
     in_order = matrix.has_canonical_format and (
@@ -114,7 +139,8 @@ def _refuse_extreme(matrix: sp.csr_matrix) -> None:
     bad, count = _offenders(matrix.data, lambda part: ~np.isfinite(part))
     if bad >= 0:
         row, column = _position(matrix, bad)
-        kind = "NaN" if np.isnan(matrix.data[bad]) else "infinity (inf)"
+        beyond = " or a value too large for float32" if matrix.dtype == np.float32 else ""
+        kind = "NaN" if np.isnan(matrix.data[bad]) else f"infinity (inf){beyond}"
         raise InputError(f"Input X contains {kind} at row {row}, column {column}; {count} such values in all")
     worst = int(np.argmax(np.abs(matrix.data)))
     row, column = _position(matrix, worst)
@@ -166,7 +192,10 @@ def check_sample_weight(sample_weight, matrix: sp.csr_matrix) -> np.ndarray:
         return np.ones(matrix.shape[0])
     if isinstance(sample_weight, numbers.Number):
         sample_weight = np.full(matrix.shape[0], sample_weight, np.float64)
-    weight = check_array(sample_weight, ensure_2d=False, dtype=np.float64, order="C", input_name="sample_weight")
+    try:
+        weight = check_array(sample_weight, ensure_2d=False, dtype=np.float64, order="C", input_name="sample_weight")
+    except (ValueError, TypeError) as error:
+        raise InputError(f"sample_weight: {_without_content(error)}") from error
     if weight.ndim != 1:
         raise InputError(f"sample_weight must be one-dimensional or a number, got the shape {weight.shape}")
     if weight.size != matrix.shape[0]:
@@ -180,7 +209,7 @@ def check_sample_weight(sample_weight, matrix: sp.csr_matrix) -> np.ndarray:
             f"sample weights span {positive.min():g} to {positive.max():g}: they must be 0 or lie within "
             f"{1 / LARGEST:g} to {LARGEST:g}; rescale them"
         )
-    if not weight.any():
+    if not weight.any():  # older scikit-learn lets them pass
         raise InputError(f"all {weight.size} sample weights are zero: nothing to cluster")
     return weight
 

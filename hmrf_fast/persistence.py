@@ -10,7 +10,7 @@ from sklearn.utils.validation import check_is_fitted
 
 import hmrf_fast
 from hmrf_fast.archive import read_archive, write_archive
-from hmrf_fast.errors import InputError, ModelFileError
+from hmrf_fast.errors import InputError, ModelFileError, in_short
 from hmrf_fast.model_state import Decoder, Encoder
 
 __all__ = ["load_model", "save_model"]
@@ -62,7 +62,7 @@ def load_model(path: str | os.PathLike, family: dict[str, type]) -> Any:
         if isinstance(error, ModelFileError):
             raise
         raise ModelFileError(
-            f"{path} is damaged or was changed: {error}; save it again from the original", "damaged"
+            f"{path} is damaged or was changed: {in_short(error)}; save it again from the original", "damaged"
         ) from error
     return model
 

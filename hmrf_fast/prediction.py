@@ -8,6 +8,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from hmrf_fast.e_step import all_distances, build_table, nearest_centroids
 from hmrf_fast.geometry import build_problem, measure, metric_named
+from hmrf_fast.inputs import check_sample_weight
 from hmrf_fast.memory import refuse_without
 from hmrf_fast.penalties import empty_graph
 from hmrf_fast.settings import thread_count
@@ -48,6 +49,8 @@ class CentroidModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMi
         size = 8 * problem.n_rows * problem.n_clusters
         refuse_without("this result", size, f"{problem.n_rows} rows times {problem.n_clusters} clusters")
         distances = all_distances(problem, geometry, clusters, table)
+        if self._frame is None:  # what is negative is rounding; with learned matrices there is a logarithm besides
+            np.maximum(distances, 0.0, out=distances)
         distances *= self._fitted.scale
         return distances
 
@@ -65,8 +68,8 @@ class CentroidModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMi
         score : float
         """
         query = self._query(X)
+        weight = check_sample_weight(sample_weight, query[0].rows)
         nearest = nearest_centroids(*query)[1]
-        weight = np.ones(nearest.size) if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
         return -self._fitted.scale * float(weight @ nearest)
 
     def _query(self, X):

@@ -13,7 +13,7 @@ from typing import Any
 import scipy.sparse as sp
 
 from hmrf_fast.atomic import replace_file
-from hmrf_fast.errors import FileError, InputError
+from hmrf_fast.errors import FileError, InputError, in_short
 from hmrf_fast.io.matrix_file import read_npz
 from hmrf_fast.io.sources import read_bytes
 from hmrf_fast.io.tables import read_table
@@ -165,7 +165,9 @@ def load_folder(path: str | os.PathLike) -> DataSet:
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         if isinstance(error, FileError):
             raise
-        raise FileError(f"{folder / ABOUT}: is damaged ({error}); vectorize or convert the data again") from error
+        raise FileError(
+            f"{folder / ABOUT}: is damaged ({in_short(error)}); vectorize or convert the data again"
+        ) from error
     matrix = read_npz(folder / MATRIX)[0] if store is None else DiskRows(store)
     columns = read_table(folder / ROWS).columns
     names = about["feature_names"] if vectorizer is None else vectorizer.terms

@@ -14,7 +14,7 @@ import scipy.sparse as sp
 
 from hmrf_fast.archive import parse_array
 from hmrf_fast.datasets import sparse_from_arrays
-from hmrf_fast.errors import FileError, HMRFError
+from hmrf_fast.errors import FileError, HMRFError, in_short
 from hmrf_fast.memory import refuse_without
 
 __all__ = ["read_npz", "refuse_shape"]
@@ -68,12 +68,18 @@ def read_npz(path: Path, values: str | None = None, metric: str = "cosine") -> t
     except HMRFError:
         raise
     except _UNREADABLE as error:
-        told = " ".join(str(error).split())
+        told = in_short(error)
         raise FileError(f"{path}: cannot be read as a matrix in .npz format ({told})") from error
     raise FileError(
-        f"{path}: holds {', '.join(sorted(names)) or 'nothing'}, but neither a matrix of scipy.sparse.save_npz "
+        f"{path}: holds {_list(names)}, but neither a matrix of scipy.sparse.save_npz "
         "nor arrays indices, indptr, shape nor an array X"
     )
+
+
+def _list(names: set[str]) -> str:
+    """Names out of a file, which may be anything, in one line."""
+    told = [name if name.isidentifier() else repr(name) for name in sorted(names)]
+    return ", ".join(told[:10]) + (", ..." if len(told) > 10 else "") if told else "nothing"
 
 
 class _Members(Mapping[str, np.ndarray]):
@@ -133,7 +139,5 @@ def _choose_values(path: Path, names: set[str], values: str | None, metric: str)
         wanted = "counts" if metric == "i_divergence" else "tfidf"
         return wanted if wanted in there else there[0]
     if values not in there:
-        raise FileError(
-            f"{path}: has no values named {values or 'counts, tfidf or data'} (it has {', '.join(sorted(names))})"
-        )
+        raise FileError(f"{path}: has no values named {values or 'counts, tfidf or data'} (it has {_list(names)})")
     return values

@@ -15,7 +15,7 @@ import numpy as np
 import scipy.io
 import scipy.sparse as sp
 
-from hmrf_fast.errors import FileError, HMRFError
+from hmrf_fast.errors import FileError, HMRFError, in_short
 from hmrf_fast.io.matrix_file import refuse_shape
 from hmrf_fast.io.sources import read_bytes
 from hmrf_fast.memory import refuse_without
@@ -49,7 +49,7 @@ def read_matrix_market(path: str | os.PathLike) -> Any:
     except (ValueError, TypeError, ArithmeticError, EOFError, StopIteration, MemoryError) as error:
         if isinstance(error, HMRFError):
             raise
-        raise FileError(f"{path}: cannot be read as Matrix Market ({' '.join(str(error).split())})") from error
+        raise FileError(f"{path}: cannot be read as Matrix Market ({in_short(error)})") from error
 
 
 def _parsed(path: str | os.PathLike, content: bytes) -> Any:

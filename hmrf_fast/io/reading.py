@@ -11,7 +11,7 @@ import numpy as np
 import scipy.sparse as sp
 from sklearn.datasets import load_svmlight_file
 
-from hmrf_fast.errors import FileError, InputError
+from hmrf_fast.errors import FileError, InputError, in_short
 from hmrf_fast.io.dataset import DataSet, is_dataset_folder, load_folder
 from hmrf_fast.io.matrix_file import read_npz
 from hmrf_fast.io.matrix_market import read_matrix_market
@@ -138,7 +138,7 @@ def _svmlight(path: str | os.PathLike) -> DataSet:
     try:
         matrix, labels = load_svmlight_file(io.BytesIO(read_bytes(path)))
     except (ValueError, TypeError, OverflowError) as error:
-        raise FileError(f"{path}: cannot be read as svmlight ({' '.join(str(error).split())})") from error
+        raise FileError(f"{path}: cannot be read as svmlight ({in_short(error)})") from error
     told: list[str | None] = [f"{label:g}" for label in labels]
     return DataSet(matrix, None, None, told if len(set(told)) > 1 else None)
 
@@ -153,7 +153,7 @@ def _anndata(path: Path) -> DataSet:
     try:
         cells = anndata.read_h5ad(path)
     except Exception as error:  # whatever HDF5 and anndata raise between them
-        raise FileError(f"{path}: cannot be read as .h5ad ({' '.join(str(error).split())})") from error
+        raise FileError(f"{path}: cannot be read as .h5ad ({in_short(error)})") from error
     if cells.X is None:
         raise FileError(f"{path}: has no matrix X")
     ids = cells.obs_names.tolist()

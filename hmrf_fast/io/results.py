@@ -24,7 +24,7 @@ from typing import Any
 import numpy as np
 
 from hmrf_fast.atomic import replace_file
-from hmrf_fast.errors import FileError
+from hmrf_fast.errors import FileError, in_short
 from hmrf_fast.io.dataset import DataSet, load_folder
 from hmrf_fast.io.sources import read_bytes
 from hmrf_fast.io.tables import write_table
@@ -99,7 +99,7 @@ def load_results(folder: str | os.PathLike) -> Results:
     try:
         summary = json.loads(read_bytes(folder / SUMMARY))
     except ValueError as error:
-        raise FileError(f"{folder / SUMMARY}: is damaged ({error}); fit again") from error
+        raise FileError(f"{folder / SUMMARY}: is damaged ({in_short(error)}); fit again") from error
     model, data = load(folder / MODEL), load_folder(folder / DATA)
     if model.labels_.size != data.n_rows:
         raise FileError(f"{folder}: the model has {model.labels_.size} rows, the data {data.n_rows}; fit again")

@@ -9,7 +9,7 @@ import sys
 import zlib
 from pathlib import Path
 
-from hmrf_fast.errors import FileError
+from hmrf_fast.errors import FileError, in_short
 from hmrf_fast.memory import refuse_without
 
 __all__ = ["STDIN", "kind_of", "missing", "read_bytes", "read_text"]
@@ -32,7 +32,9 @@ def read_bytes(path: str | os.PathLike) -> bytes:
     try:
         return _unpacked(path, content)
     except (OSError, EOFError, zlib.error) as error:
-        raise FileError(f"{path}: its gzip content is damaged or cut short ({error}); copy it again") from error
+        raise FileError(
+            f"{path}: its gzip content is damaged or cut short ({in_short(error)}); copy it again"
+        ) from error
 
 
 def _unpacked(path: str | os.PathLike, content: bytes) -> bytes:

@@ -11,7 +11,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from hmrf_fast.atomic import replace_file
-from hmrf_fast.errors import FileError
+from hmrf_fast.errors import FileError, in_short
 from hmrf_fast.io.sources import kind_of, missing, read_bytes, read_text
 
 __all__ = ["FORMATS", "Table", "read_table", "write_table"]
@@ -90,7 +90,7 @@ def _json_lines(path: str | os.PathLike, text: str) -> Table:
         try:
             record = json.loads(line)
         except (ValueError, RecursionError) as error:
-            raise FileError(f"{path}, line {number}: {line.strip()[:60]!r} is not JSON ({error})") from None
+            raise FileError(f"{path}, line {number}: {line.strip()[:60]!r} is not JSON ({in_short(error)})") from None
         if not isinstance(record, dict):
             raise FileError(f"{path}, line {number}: {line.strip()[:60]!r} is no JSON object; one per line is expected")
         for name, value in record.items():
@@ -130,7 +130,7 @@ def _csv(
             rows.append(stripped if headerless else cells)
             lines.append(reader.line_num)
     except csv.Error as error:
-        raise FileError(f"{path}: is not a CSV text file ({error})") from error
+        raise FileError(f"{path}: is not a CSV text file ({in_short(error)})") from error
     finally:
         csv.field_size_limit(limit)
     columns = {name: [row[k] or None for row in rows] for k, name in enumerate(names or [])}
@@ -159,7 +159,7 @@ def _parquet(path: str | os.PathLike) -> Table:
     try:
         table = pyarrow.parquet.read_table(pyarrow.BufferReader(content))
     except (pyarrow.ArrowException, OSError) as error:
-        raise FileError(f"{path}: cannot be read as Parquet ({' '.join(str(error).split())})") from error
+        raise FileError(f"{path}: cannot be read as Parquet ({in_short(error)})") from error
     return Table(str(path), table.to_pydict(), None, table.num_rows)
 
 

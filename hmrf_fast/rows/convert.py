@@ -13,7 +13,7 @@ from typing import Any, BinaryIO
 import numpy as np
 import scipy.sparse as sp
 
-from hmrf_fast.errors import InputError
+from hmrf_fast.errors import InputError, in_short
 from hmrf_fast.inputs import canonical
 from hmrf_fast.kernels import pool
 from hmrf_fast.rows.disk import DiskRows
@@ -158,7 +158,7 @@ def _sort_into(file, buckets: list[Path], step: int, width: int, shape: tuple[in
         try:
             table = np.array(" ".join(lines).split(), np.float64).reshape(-1, width)
         except ValueError as error:
-            raise InputError(f"{source}: not all entries have {width} numbers ({error})") from None
+            raise InputError(f"{source}: not all entries have {width} numbers ({in_short(error)})") from None
         if width == 2:
             table = np.column_stack([table, np.ones(len(table))])
         outside = np.flatnonzero((table[:, :2] < 1).any(1) | (table[:, :2] > shape).any(1))

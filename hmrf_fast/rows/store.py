@@ -25,7 +25,7 @@ from typing import Any, BinaryIO
 import numpy as np
 import scipy.sparse as sp
 
-from hmrf_fast.errors import FileError, InputError
+from hmrf_fast.errors import FileError, InputError, in_short
 
 FORMAT, VERSION = "hmrf_fast.rows", 1
 ARRAYS = ("indptr", "indices", "values")
@@ -184,7 +184,7 @@ def read_header(path: Path) -> dict[str, Any]:
     except (OSError, ValueError, KeyError, TypeError, OverflowError, RecursionError) as error:
         if isinstance(error, InputError):
             raise
-        raise InputError(f"{path} is no store of rows: its header.json cannot be read ({error})") from None
+        raise InputError(f"{path} is no store of rows: its header.json cannot be read ({in_short(error)})") from None
     if n_rows < 0 or n_features < 0 or size <= 0 or dtype not in (np.float32, np.float64):
         raise InputError(f"{path}: the header names {n_rows} rows, {n_features} features and values of {dtype}")
     lengths = {name: _length(path / f"{name}.npy") for name in ARRAYS}

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from hmrf_fast.errors import InputError
+from hmrf_fast.errors import InputError, in_short
 from hmrf_fast.rows.convert import write_blocks
 from hmrf_fast.rows.disk import DiskRows
 
@@ -82,7 +82,7 @@ def _json_lines(path: Path) -> Iterator[Any]:
             try:
                 yield json.loads(line)
             except ValueError as error:
-                raise InputError(f"{path}: line {number + 1} is no JSON ({error})") from None
+                raise InputError(f"{path}: line {number + 1} is no JSON ({in_short(error)})") from None
 
 
 def _csv_lines(path: Path) -> Iterator[Any]:
