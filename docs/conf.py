@@ -28,7 +28,6 @@ numpydoc_xref_param_type = False
 html_theme = "furo"
 html_title = f"hmrf_fast {version}"
 html_copy_source = False
-html_static_path = ["pictures"]
 
 
 def leave_out(app: Any, what: str, name: str, found: Any, skip: bool, options: Any) -> bool | None:

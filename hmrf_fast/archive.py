@@ -32,7 +32,7 @@ KINDS = "biufU"  # of dtypes: numbers, booleans and text
 
 
 def write_archive(
-    path: str | os.PathLike, file_format: str, version: int, content: Any, arrays: Mapping[str, np.ndarray]
+    path: str | os.PathLike[str], file_format: str, version: int, content: Any, arrays: Mapping[str, np.ndarray]
 ) -> None:
     """Write a file, whole or not at all.
 
@@ -60,7 +60,7 @@ def write_archive(
         raise FileError(f"{path} cannot be written: {error.strerror or error}") from error
 
 
-def read_archive(path: str | os.PathLike, file_format: str, newest: int) -> tuple[int, Any, dict[str, np.ndarray]]:
+def read_archive(path: str | os.PathLike[str], file_format: str, newest: int) -> tuple[int, Any, dict[str, np.ndarray]]:
     """Read a file that `write_archive` wrote, and nothing else; no byte of it is executed.
 
     Parameters
@@ -110,12 +110,12 @@ def _describe(array: np.ndarray) -> dict[str, Any]:
     return {"shape": list(array.shape), "dtype": array.dtype.str, "sha256": digest}
 
 
-def _begins_as_zip(path: str | os.PathLike) -> bool:
+def _begins_as_zip(path: str | os.PathLike[str]) -> bool:
     with Path(path).open("rb") as file:
         return file.read(2) == b"PK"
 
 
-def _member_sizes(members: zipfile.ZipFile, path: str | os.PathLike) -> dict[str, int]:
+def _member_sizes(members: zipfile.ZipFile, path: str | os.PathLike[str]) -> dict[str, int]:
     sizes = {}
     for member in members.infolist():
         name = member.filename.removesuffix(".npy")
@@ -127,7 +127,7 @@ def _member_sizes(members: zipfile.ZipFile, path: str | os.PathLike) -> dict[str
     return sizes
 
 
-def _member(members: zipfile.ZipFile, name: str, path: str | os.PathLike, file_format: str) -> np.ndarray:
+def _member(members: zipfile.ZipFile, name: str, path: str | os.PathLike[str], file_format: str) -> np.ndarray:
     """An array whose bytes are all there; the file was not compressed, so they are no more than the file has."""
     try:
         content = members.read(f"{name}.npy")
@@ -164,7 +164,7 @@ def parse_array(content: bytes, kinds: str = KINDS) -> np.ndarray:
 
 
 def _header(
-    packed: np.ndarray, digest: np.ndarray, path: str | os.PathLike, file_format: str, newest: int
+    packed: np.ndarray, digest: np.ndarray, path: str | os.PathLike[str], file_format: str, newest: int
 ) -> dict[str, Any]:
     if packed.dtype != np.uint8 or digest.tobytes() != hashlib.sha256(packed.tobytes()).digest():
         raise _damaged(path, "its header does not have the checksum that it names")
@@ -185,15 +185,15 @@ def _header(
     return header
 
 
-def _checked(array: np.ndarray, told: Any, name: str, path: str | os.PathLike) -> np.ndarray:
+def _checked(array: np.ndarray, told: Any, name: str, path: str | os.PathLike[str]) -> np.ndarray:
     if _describe(array) != told:
         raise _damaged(path, f"its array {name!r} is not the one that its header describes")
     return array
 
 
-def _foreign(path: str | os.PathLike, file_format: str) -> ModelFileError:
+def _foreign(path: str | os.PathLike[str], file_format: str) -> ModelFileError:
     return ModelFileError(f"{path} is no {file_format}", "foreign")
 
 
-def _damaged(path: str | os.PathLike, what: str) -> ModelFileError:
+def _damaged(path: str | os.PathLike[str], what: str) -> ModelFileError:
     return ModelFileError(f"{path} is damaged or was changed: {what}; save it again from the original", "damaged")

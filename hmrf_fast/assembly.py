@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -32,7 +32,7 @@ class Task(NamedTuple):
 
 
 def assemble(
-    settings: Settings, matrix, known: Known, sample_weight, n_clusters: int, n_threads: int, whose: str,
+    settings: Settings, matrix: Any, known: Known, sample_weight: Any, n_clusters: int, n_threads: int, whose: str,
     merged_into: np.ndarray, same: Task | None = None,
 ) -> Task:  # fmt: skip
     """Refuse what does not fit together and build the problem; cost nnz plus constraints.

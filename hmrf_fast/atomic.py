@@ -11,7 +11,7 @@ from typing import Any, BinaryIO
 __all__ = ["replace_file", "sync_folder"]
 
 
-def replace_file(path: str | os.PathLike, write: Callable[[BinaryIO], Any]) -> None:
+def replace_file(path: str | os.PathLike[str], write: Callable[[BinaryIO], Any]) -> None:
     """Write a file under another name, wait until it is on the disk, then put it in the place of ``path``.
 
     Parameters

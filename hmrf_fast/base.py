@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import logging
+import os
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from itertools import islice
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from scipy.optimize import linear_sum_assignment
@@ -15,10 +16,12 @@ from hmrf_fast import inputs
 from hmrf_fast.assembly import Task, assemble, warn_of
 from hmrf_fast.batches import BatchLearner
 from hmrf_fast.checkpoint import Journey, start_journey
-from hmrf_fast.constraint_report import build_report
-from hmrf_fast.doubt import Setting, doubt, without
+from hmrf_fast.constraint_report import Suspect, build_report
+from hmrf_fast.constraints import Constraints
+from hmrf_fast.doubt import Doubted, Setting, doubt, without
 from hmrf_fast.draws import generator
 from hmrf_fast.editing import Training
+from hmrf_fast.edits import Edit
 from hmrf_fast.em import Options, Start, run
 from hmrf_fast.errors import ConvergenceWarning, EmptyClusterWarning, InputError
 from hmrf_fast.fingerprint import fingerprint
@@ -44,7 +47,7 @@ class Clusterer(Reported, BatchLearner, CentroidModel):
     def _settings(self) -> Settings:
         raise NotImplementedError
 
-    def save(self, path):
+    def save(self, path: str | os.PathLike[str]) -> None:
         """Write the fitted model to a file without pickles, whole or not at all; `hmrf_fast.load` reads it.
 
         Parameters
@@ -61,7 +64,7 @@ class Clusterer(Reported, BatchLearner, CentroidModel):
         """
         save_model(self, path)
 
-    def _fit(self, *arguments):
+    def _fit(self, *arguments: Any) -> Self:
         """A fit that fails leaves the estimator as it was."""
         before = dict(self.__dict__)
         try:
@@ -72,8 +75,14 @@ class Clusterer(Reported, BatchLearner, CentroidModel):
             raise
 
     def _checked_fit(
-        self, X, must_link=None, cannot_link=None, partial_labels=None, constraints=None, sample_weight=None
-    ):
+        self,
+        X: Any,
+        must_link: Any = None,
+        cannot_link: Any = None,
+        partial_labels: Any = None,
+        constraints: Constraints | None = None,
+        sample_weight: Any = None,
+    ) -> Self:
         """Check everything, then iterate, then publish."""
         settings = self._settings()
         matrix = check_source(self, X, reset=True, dtype=self.dtype, copy=self.copy_x)
@@ -123,14 +132,23 @@ class Clusterer(Reported, BatchLearner, CentroidModel):
         return self
 
     def _assemble(
-        self, settings: Settings, matrix, known: Known, sample_weight, n_clusters: int, merged_into, same=None
+        self,
+        settings: Settings,
+        matrix: Any,
+        known: Known,
+        sample_weight: Any,
+        n_clusters: int,
+        merged_into: Any,
+        same: Task | None = None,
     ) -> Task:
         return assemble(
             settings, matrix, known, sample_weight, n_clusters, thread_count(self.n_threads), type(self).__name__,
             merged_into, same,
         )  # fmt: skip
 
-    def _trusted(self, settings: Settings, matrix, known: Known, sample_weight, merged_into, seed: int):
+    def _trusted(
+        self, settings: Settings, matrix: Any, known: Known, sample_weight: Any, merged_into: Any, seed: int
+    ) -> tuple[Known, Doubted]:
         """What is known without the pairs that are probably wrong, and these."""
         setting = Setting(
             settings, matrix, sample_weight, self.n_clusters, merged_into, thread_count(self.n_threads),
@@ -142,7 +160,9 @@ class Clusterer(Reported, BatchLearner, CentroidModel):
             known = known._replace(given=kept, priced=priced(settings, kept))
         return known, doubted
 
-    def _lifted(self, settings: Settings, matrix, known: Known, sample_weight, merged_into, journey: Journey):
+    def _lifted(
+        self, settings: Settings, matrix: Any, known: Known, sample_weight: Any, merged_into: Any, journey: Journey
+    ) -> tuple[Task, Iterator[Start], Frame]:
         """The task on products of features, its starts, and the coordinates, which clustering in plain features gives.
 
         Contradictions are warned of by the caller. Starts that were drawn before an interruption are made again: each
@@ -167,7 +187,7 @@ class Clusterer(Reported, BatchLearner, CentroidModel):
         elif hasattr(self, "metric_matrix_"):
             del self.metric_matrix_
 
-    def _previous(self, settings: Settings, matrix) -> Start | None:
+    def _previous(self, settings: Settings, matrix: Any) -> Start | None:
         """With ``warm_start``, the state of the last fit; its metric's learned parts only while the metric is the
         same."""
         if not (self.warm_start and hasattr(self, "cluster_centers_")):
@@ -202,7 +222,9 @@ class Clusterer(Reported, BatchLearner, CentroidModel):
 
         return notify
 
-    def _publish(self, result: EMResult, task: Task, known: Known, settings: Settings, suspects) -> None:
+    def _publish(
+        self, result: EMResult, task: Task, known: Known, settings: Settings, suspects: tuple[Suspect, ...]
+    ) -> None:
         self.labels_ = result.labels
         self.cluster_centers_ = result.centers
         self.feature_weights_ = result.weights
@@ -216,7 +238,7 @@ class Clusterer(Reported, BatchLearner, CentroidModel):
         self.converged_ = result.converged
         self.constraint_report_ = build_report(task.resolved, result.labels, suspects)
         self.constraints_ = self._given = known.given
-        self.edits_: tuple = ()
+        self.edits_: tuple[Edit, ...] = ()
         self._running = None
         self._n_features_out = result.centers.shape[0]
         merged = task.problem.merged

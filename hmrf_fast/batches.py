@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 
@@ -21,6 +21,8 @@ from hmrf_fast.penalties import empty_graph
 from hmrf_fast.settings import Known, Settings, finish_options, given_knowledge, thread_count
 from hmrf_fast.sources import as_rows, check_source
 from hmrf_fast.weight_step import prior_cost
+
+Running = tuple[np.ndarray, np.ndarray, np.ndarray]  # sums (K, d), their lean (K,), summed weights (K,)
 
 
 class Answer(NamedTuple):
@@ -42,7 +44,7 @@ class BatchLearner(Editable):
 
     feature_weights_: np.ndarray
     smoothing_: float
-    _running: tuple[np.ndarray, np.ndarray, np.ndarray] | None = None  # sums (K, d), their lean (K,), weights (K,)
+    _running: Running | None = None
 
     @property
     def counts_(self) -> np.ndarray:
@@ -51,7 +53,7 @@ class BatchLearner(Editable):
             raise AttributeError("counts_ is there after partial_fit")
         return self._running[2]
 
-    def _fit_batch(self, X, *knowledge):
+    def _fit_batch(self, X: Any, *knowledge: Any) -> Self:
         """The first batch is fitted like any data; the arguments are those of ``_fit``."""
         if not hasattr(self, "cluster_centers_"):
             self._fit(X, *knowledge)
@@ -107,13 +109,13 @@ class BatchLearner(Editable):
         rest += prior_cost(finish_options(settings, problem).prior, self.feature_weights_)
         return Answer(labels, _sums(problem, geometry, labels), inertia, inertia + rest)
 
-    def _centers_of(self, problem: Problem, running) -> np.ndarray:
+    def _centers_of(self, problem: Problem, running: Running) -> np.ndarray:
         table, lean, mass = running
         centers = problem.metric.centers(Sums(table, lean, mass), self.feature_weights_, self.smoothing_)
         centers[mass == 0] = self.cluster_centers_[mass == 0]
         return centers[self.merged_into_]
 
-    def _sums_of_fit(self):
+    def _sums_of_fit(self) -> Running:
         """Sums of the rows of the last fit under its labels; cost nnz."""
         if self._training.X is None:
             raise InputError("this model was loaded or copied and the rows of its fit stayed behind: fit anew")

@@ -28,7 +28,7 @@ class Journey:
         The source of the starts.
     """
 
-    def __init__(self, seed: int):
+    def __init__(self, seed: int) -> None:
         self.place = Place({}, seed)
         self.rng = generator(seed)
         self.watch: Callable[[Callable[[], Progress]], None] | None = None
@@ -61,7 +61,7 @@ class SavedJourney(Journey):
         The file belongs to another fit, cannot be read, or no file can be written there.
     """
 
-    def __init__(self, path: Path, every: float, fingerprint: dict[str, str], seed: int, any_seed: bool):
+    def __init__(self, path: Path, every: float, fingerprint: dict[str, str], seed: int, any_seed: bool) -> None:
         found = read_place(path)
         if found is not None and any_seed:
             seed = found.seed
@@ -77,7 +77,7 @@ class SavedJourney(Journey):
         self.signals = PatientSignals(self.save)
         self.latest = time.monotonic()
 
-    def run(self, chosen, one):
+    def run(self, chosen: Iterator[Start], one: Callable[[int, Start | Progress], EMResult]) -> EMResult:
         """As of any journey; the file is kept at the end, with the results of all starts."""
         if not self.place.finished:
             self._write()  # if there is no way to write, say so before the work
@@ -118,7 +118,7 @@ class SavedJourney(Journey):
         finally:
             self.place = before  # what the run shows is good until its next sub-step only
 
-    def _next(self, chosen):
+    def _next(self, chosen: Iterator[Start]) -> Start | None:
         """The search for a start can be cut short at any time: what was done before it is the place to go on from."""
         self.signals.deliver()
         self.signals.deferring = False
@@ -128,7 +128,9 @@ class SavedJourney(Journey):
             self.signals.deferring = True
 
 
-def start_journey(path: Any, every: float, seed: int, any_seed: bool, fingerprint: Callable[[], dict[str, str]]):
+def start_journey(
+    path: Any, every: float, seed: int, any_seed: bool, fingerprint: Callable[[], dict[str, str]]
+) -> Journey:
     """The journey of a fit, saved if there is a path; ``any_seed``: one that is going on keeps its seed."""
     if path is None:
         return Journey(seed)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from itertools import product
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
@@ -45,7 +46,7 @@ def compile_kernels(metrics: Iterable[str] = tuple(METRICS), dtypes: Iterable[st
     hard = Constraints(chain, [(0, 30), (31, 40)], must_link_weight=np.inf, cannot_link_weight=np.inf)
     for metric, dtype in wanted:
         matrix = rows.astype(dtype)
-        settings = {"metric": metric, "n_init": 1, "max_iter": 200, "tol": 0.1, "random_state": 0}
+        settings: dict[str, Any] = {"metric": metric, "n_init": 1, "max_iter": 200, "tol": 0.1, "random_state": 0}
         model = HMRFKMeans(3, **settings).fit(matrix)
         model.predict(matrix)
         for known in (soft, hard):

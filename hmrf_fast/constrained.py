@@ -3,15 +3,28 @@ own."""
 
 from __future__ import annotations
 
+import os
+from collections.abc import Callable
+from typing import Any, Self
+
 from hmrf_fast.base import Clusterer
+from hmrf_fast.constraints import Constraints
 
 
 class ConstrainedClusterer(Clusterer):
     """The estimators that take constraints."""
 
     def fit(
-        self, X, y=None, *, must_link=None, cannot_link=None, partial_labels=None, constraints=None, sample_weight=None
-    ):
+        self,
+        X: Any,
+        y: Any = None,
+        *,
+        must_link: Any = None,
+        cannot_link: Any = None,
+        partial_labels: Any = None,
+        constraints: Constraints | None = None,
+        sample_weight: Any = None,
+    ) -> Self:
         """Cluster the rows of X under constraints.
 
         Parameters
@@ -49,8 +62,16 @@ class ConstrainedClusterer(Clusterer):
         return self._fit(X, must_link, cannot_link, partial_labels, constraints, sample_weight)
 
     def partial_fit(
-        self, X, y=None, *, must_link=None, cannot_link=None, partial_labels=None, constraints=None, sample_weight=None
-    ):
+        self,
+        X: Any,
+        y: Any = None,
+        *,
+        must_link: Any = None,
+        cannot_link: Any = None,
+        partial_labels: Any = None,
+        constraints: Constraints | None = None,
+        sample_weight: Any = None,
+    ) -> Self:
         """Learn from one batch of rows after the other, see :class:`hmrf_fast.batches.BatchLearner`.
 
         The first batch is clustered by ``fit``, unless the model is fitted already; every further one gets labels under
@@ -84,24 +105,24 @@ class PlainClusterer(ConstrainedClusterer):
 
     def __init__(
         self,
-        n_clusters=8,
+        n_clusters: int = 8,
         *,
-        metric="sqeuclidean",
-        init="k-means++",
-        n_init=10,
-        smoothing=1.0,
-        max_iter=100,
-        tol=1e-4,
-        dtype=None,
-        copy_x=True,
-        n_threads=None,
-        warm_start=False,
-        random_state=None,
-        verbose=0,
-        callback=None,
-        checkpoint=None,
-        checkpoint_every=60.0,
-    ):
+        metric: str = "sqeuclidean",
+        init: Any = "k-means++",
+        n_init: int = 10,
+        smoothing: float = 1.0,
+        max_iter: int = 100,
+        tol: float = 1e-4,
+        dtype: Any = None,
+        copy_x: bool = True,
+        n_threads: int | None = None,
+        warm_start: bool = False,
+        random_state: Any = None,
+        verbose: int = 0,
+        callback: Callable[[dict[str, Any]], None] | None = None,
+        checkpoint: str | os.PathLike[str] | None = None,
+        checkpoint_every: float = 60.0,
+    ) -> None:
         self.n_clusters = n_clusters
         self.metric = metric
         self.init = init

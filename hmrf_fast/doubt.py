@@ -148,7 +148,10 @@ def _margin(distances: np.ndarray, weight: np.ndarray) -> float:
     return float(np.average(gap[usable], weights=weight[usable])) if weight[usable].any() else 0.0
 
 
-def _chances(problem, result: EMResult, pairs, kind, weight, broken, price: float) -> np.ndarray:
+def _chances(
+    problem: Problem, result: EMResult, pairs: np.ndarray, kind: np.ndarray, weight: np.ndarray, broken: np.ndarray,
+    price: float,
+) -> np.ndarray:  # fmt: skip
     """(m,) probability that each pair is wrong, given the rows, the labels and all other pairs.
 
     Of either end the memberships follow from its distances and from the labels at the other ends of its other pairs;

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import numbers
 import warnings
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator, clone
@@ -49,7 +49,7 @@ class Editable(BaseEstimator):
     _fitted: Settings
     _n_features_out: int
 
-    def move(self, row, cluster, *, X=None):
+    def move(self, row: int, cluster: int, *, X: Any = None) -> Self:
         """Put a row into a cluster, together with the rows that hard must-links tie to it.
 
         Parameters
@@ -87,7 +87,7 @@ class Editable(BaseEstimator):
             pairs[1] = ((row, self._nearest_row(matrix, others[self.labels_[others] == source], source)),)
         return self._apply(matrix, Edit("move", (cluster,), *pairs), labels, [cluster, source], self.merged_into_)
 
-    def merge(self, first, second, *, X=None):
+    def merge(self, first: int, second: int, *, X: Any = None) -> Self:
         """Make two clusters one. The lower id survives; the other holds no rows from now on; all other ids stay.
 
         Parameters
@@ -117,7 +117,7 @@ class Editable(BaseEstimator):
         edit = Edit("merge", (kept, gone), pairs, ())
         return self._apply(matrix, edit, labels, [kept], merged_into)
 
-    def split(self, cluster, n_parts=2, *, X=None):
+    def split(self, cluster: int, n_parts: int = 2, *, X: Any = None) -> Self:
         """Cluster the rows of one cluster anew into parts, under the constraints among them.
 
         The largest part (or the one that holds rows of known class, where the algorithm keeps those) keeps the id; the
@@ -157,7 +157,7 @@ class Editable(BaseEstimator):
         pairs = tuple((a, b) for i, a in enumerate(friends) for b in friends[:i])
         return self._apply(matrix, Edit("split", tuple(ids.tolist()), (), pairs), labels, ids, merged_into)
 
-    def _parts(self, matrix, rows: np.ndarray, n_parts: int) -> tuple[np.ndarray, list[int]]:
+    def _parts(self, matrix: Any, rows: np.ndarray, n_parts: int) -> tuple[np.ndarray, list[int]]:
         """The part of each of the rows, and the representative row of each part."""
         within = clone(self).set_params(
             n_clusters=n_parts, init="k-means++", warm_start=False, callback=None, checkpoint=None
@@ -178,13 +178,13 @@ class Editable(BaseEstimator):
         if self._fitted.fixed_labels and known.codes is not None and known.classes.size:
             sizes[within.labels_[np.argmax(known.codes >= 0)]] = rows.size + 1  # known rows keep their cluster
         order = np.argsort(-sizes, kind="stable")
-        distances, friends = within.transform(matrix[rows]), []
+        distances, friends = within._distances(matrix[rows]), []
         for part in order:
             members = np.flatnonzero(within.labels_ == part)
             friends.append(int(rows[members[np.argmin(distances[members, part])]]))
         return np.argsort(order)[within.labels_], friends
 
-    def _rows(self, X):
+    def _rows(self, X: Any) -> Any:
         """The checked rows of the fit."""
         check_is_fitted(self)
         now = self._settings()
@@ -207,17 +207,17 @@ class Editable(BaseEstimator):
             raise InputError(f"X has {matrix.shape[0]} rows, but the model was fitted to {len(self.labels_)}")
         return matrix
 
-    def _cluster(self, cluster) -> int:
+    def _cluster(self, cluster: int) -> int:
         inputs.check_number("cluster", cluster, numbers.Integral, 0, self.merged_into_.size - 1)
         if self.merged_into_[cluster] != cluster:
             raise InputError(f"cluster {cluster} was merged into cluster {self.merged_into_[cluster]}")
         return int(cluster)
 
-    def _nearest_row(self, matrix, rows: np.ndarray, cluster: int) -> int:
+    def _nearest_row(self, matrix: Any, rows: np.ndarray, cluster: int) -> int:
         """The row that represents a cluster, or -1 if it has none."""
-        return int(rows[np.argmin(self.transform(matrix[rows])[:, cluster])]) if rows.size else -1
+        return int(rows[np.argmin(self._distances(matrix[rows])[:, cluster])]) if rows.size else -1
 
-    def _apply(self, matrix, edit: Edit, labels: np.ndarray, changed, merged_into: np.ndarray):
+    def _apply(self, matrix: Any, edit: Edit, labels: np.ndarray, changed: Any, merged_into: np.ndarray) -> Self:
         """Check the outcome as a fit would, then change everything at once."""
         edits = (*(earlier.kept(labels) for earlier in self.edits_), edit)
         constraints = self._given.with_pairs(
@@ -242,7 +242,7 @@ class Editable(BaseEstimator):
             self.n_clusters = self._n_features_out = n_clusters
         return self
 
-    def __getstate__(self):
+    def __getstate__(self) -> dict[str, Any]:
         state = dict(super().__getstate__())
         if "_training" in state:
             state["_training"] = state["_training"]._replace(X=None)

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
-_Fields = TypeVar("_Fields", bound=tuple)
+_Fields = TypeVar("_Fields", bound=tuple[Any, ...])
 
 
 class Bundles(NamedTuple):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 from sklearn.exceptions import ConvergenceWarning
 
@@ -66,7 +67,7 @@ class ContradictionError(ConstraintError):
         The proofs: a cannot-link each, and the chain of must-links between its rows.
     """
 
-    def __init__(self, message: str, contradictions: tuple = ()) -> None:
+    def __init__(self, message: str, contradictions: Sequence[Any] = ()) -> None:
         super().__init__(message)
         self.contradictions = tuple(contradictions)
 

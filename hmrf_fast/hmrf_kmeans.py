@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import numbers
+import os
+from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 
@@ -189,33 +192,33 @@ class HMRFKMeans(ConstrainedClusterer):
 
     def __init__(
         self,
-        n_clusters=8,
+        n_clusters: int = 8,
         *,
-        metric="cosine",
-        learn_weights=False,
-        weight_prior=None,
-        learning_rate=None,
-        must_link_weight=1.0,
-        cannot_link_weight=1.0,
-        penalty="distance",
-        infer_constraints=True,
-        filter_constraints=False,
-        init="auto",
-        n_init=10,
-        e_step="block_icm",
-        smoothing=1.0,
-        max_iter=100,
-        tol=1e-4,
-        dtype=None,
-        copy_x=True,
-        n_threads=None,
-        warm_start=False,
-        random_state=None,
-        verbose=0,
-        callback=None,
-        checkpoint=None,
-        checkpoint_every=60.0,
-    ):
+        metric: str = "cosine",
+        learn_weights: bool = False,
+        weight_prior: float | None = None,
+        learning_rate: float | None = None,
+        must_link_weight: float = 1.0,
+        cannot_link_weight: float = 1.0,
+        penalty: str = "distance",
+        infer_constraints: bool = True,
+        filter_constraints: bool | str = False,
+        init: Any = "auto",
+        n_init: int = 10,
+        e_step: str = "block_icm",
+        smoothing: float = 1.0,
+        max_iter: int = 100,
+        tol: float = 1e-4,
+        dtype: Any = None,
+        copy_x: bool = True,
+        n_threads: int | None = None,
+        warm_start: bool = False,
+        random_state: Any = None,
+        verbose: int = 0,
+        callback: Callable[[dict[str, Any]], None] | None = None,
+        checkpoint: str | os.PathLike[str] | None = None,
+        checkpoint_every: float = 60.0,
+    ) -> None:
         self.n_clusters = n_clusters
         self.metric = metric
         self.learn_weights = learn_weights

@@ -23,7 +23,7 @@ MOST_FEATURES = 2**31 - 1
 CHECKED_AT_ONCE = 1 << 20  # values; a mask of all would be a good part of the matrix itself
 
 
-def check_matrix(estimator, X, *, reset: bool, dtype=None, copy: bool = True) -> sp.csr_matrix:
+def check_matrix(estimator: Any, X: Any, *, reset: bool, dtype: Any = None, copy: bool = True) -> sp.csr_matrix:
     """Any sparse or dense (n, d) input as canonical CSR: sorted indices, no duplicates, no stored zeros, finite values.
 
     The caller's buffers are never changed (with ``copy=False`` a non-canonical CSR input is put in order in place).
@@ -113,7 +113,7 @@ def _refuse_malformed(matrix: sp.csr_matrix) -> None:
         raise InputError(f"X.indices holds column {column} in row {row}, but X has {matrix.shape[1]} columns")
 
 
-def _is_plain(X, kinds) -> bool:
+def _is_plain(X: Any, kinds: Any) -> bool:
     """Whether there is nothing to convert: such input need not go through scikit-learn's checks of arrays, which take
     longer than a small fit."""
     return (
@@ -186,7 +186,7 @@ def as_corpus(matrix: sp.csr_matrix) -> Corpus:
     )
 
 
-def check_sample_weight(sample_weight, matrix: sp.csr_matrix) -> np.ndarray:
+def check_sample_weight(sample_weight: Any, matrix: sp.csr_matrix) -> np.ndarray:
     """(n,) float64, non-negative, not all zero."""
     if sample_weight is None:
         return np.ones(matrix.shape[0])
@@ -214,7 +214,7 @@ def check_sample_weight(sample_weight, matrix: sp.csr_matrix) -> np.ndarray:
     return weight
 
 
-def check_centers(init, n_clusters: int, n_features: int) -> np.ndarray:
+def check_centers(init: Any, n_clusters: int, n_features: int) -> np.ndarray:
     """User-given first centroids as (K, d) float64."""
     if type(init) is np.ndarray and init.ndim == 2 and init.dtype == np.float64 and np.isfinite(init).all():
         centers = init.copy()
@@ -230,7 +230,7 @@ def check_centers(init, n_clusters: int, n_features: int) -> np.ndarray:
     return centers
 
 
-def _parsed_centers(init, n_clusters: int) -> np.ndarray:
+def _parsed_centers(init: Any, n_clusters: int) -> np.ndarray:
     try:
         centers = check_array(init, accept_sparse="csr", dtype=np.float64, copy=True)
     except (ValueError, TypeError) as error:
@@ -241,7 +241,7 @@ def _parsed_centers(init, n_clusters: int) -> np.ndarray:
     return centers.toarray() if sp.issparse(centers) else centers
 
 
-def draw_seed(random_state) -> int:
+def draw_seed(random_state: Any) -> int:
     """One 64-bit seed from None, an int, a RandomState or a Generator; the kernels' own streams follow from it."""
     if isinstance(random_state, np.random.Generator):
         return int(random_state.integers(0, 2**63))
@@ -254,7 +254,7 @@ def draw_seed(random_state) -> int:
     )
 
 
-def check_number(name: str, value, kind, low, high=np.inf, *, open_low: bool = False) -> None:
+def check_number(name: str, value: Any, kind: Any, low: Any, high: Any = np.inf, *, open_low: bool = False) -> None:
     """Refuse a parameter that is not a number of the kind within bounds, naming it, the value and the bounds."""
     words = "an integer" if kind is numbers.Integral else "a number"
     good = isinstance(value, kind) and not isinstance(value, (bool, np.bool_))
@@ -267,7 +267,7 @@ def check_number(name: str, value, kind, low, high=np.inf, *, open_low: bool = F
         raise InputError(f"{name} must be {bound}, got {value!r}")
 
 
-def check_choice(name: str, value, choices) -> None:
+def check_choice(name: str, value: Any, choices: Any) -> None:
     """Refuse a parameter that is not one of the named choices."""
     if value not in choices:
         raise InputError(f"{name} must be one of {', '.join(map(repr, choices))}, got {value!r}")

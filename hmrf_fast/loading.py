@@ -19,7 +19,7 @@ ESTIMATORS: dict[str, type] = {
 }
 
 
-def load(path: str | os.PathLike) -> Any:
+def load(path: str | os.PathLike[str]) -> Any:
     """Load a model that ``model.save(path)`` wrote.
 
     The file holds numbers and text only; no byte of it is executed, and no more memory is taken than the file is long.

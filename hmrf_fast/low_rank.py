@@ -144,7 +144,10 @@ def low_rank_starts(
         yield lift(problem, labels if annealer is None else annealer.anneal(labels))
 
 
-def _best_of_rank(problem, right, metric, seeds, options, n_init, rng, keys) -> np.ndarray:
+def _best_of_rank(
+    problem: Problem, right: np.ndarray, metric: str, seeds: Seeds, options: Options, n_init: int,
+    rng: np.random.Generator, keys: np.ndarray | None,
+) -> np.ndarray:  # fmt: skip
     reduced = build_problem(
         _full_rows(coordinates(problem, right)), metric, problem.sample_weight, problem.graph, problem.n_clusters,
         potts=problem.potts, n_threads=problem.n_threads, keys=keys,

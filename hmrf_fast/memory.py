@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -57,7 +57,7 @@ def estimate_memory(
     n_clusters: int,
     *,
     metric: str = "cosine",
-    dtype=np.float64,
+    dtype: Any = np.float64,
     learn_weights: bool = False,
     init: str = "auto",
     n_constrained: int = 0,
@@ -117,7 +117,7 @@ def estimate_memory(
     return MemoryEstimate(tables, rows, constraints, max(0, start - tables))
 
 
-def _start(n_rows: int, n_features: int, n_entries: int, n_clusters: int, init) -> int:
+def _start(n_rows: int, n_features: int, n_entries: int, n_clusters: int, init: Any) -> int:
     """Bytes of the search for first centroids, besides those that rows and constraints take all the time."""
     if not isinstance(init, str):
         return 0
@@ -131,7 +131,7 @@ def _start(n_rows: int, n_features: int, n_entries: int, n_clusters: int, init) 
     return max(sketch, n_rows * (20 * rank + REDUCED_ROW) + 8 * n_features * rank + drawn + annealed)
 
 
-def memory_of(problem: Problem, init, learn_weights: bool) -> MemoryEstimate:
+def memory_of(problem: Problem, init: Any, learn_weights: bool) -> MemoryEstimate:
     """What a fit of a problem takes."""
     graph = problem.graph
     return estimate_memory(
@@ -149,7 +149,7 @@ def memory_of(problem: Problem, init, learn_weights: bool) -> MemoryEstimate:
     )
 
 
-def refuse_too_large(problem: Problem, init, learn_weights: bool) -> None:
+def refuse_too_large(problem: Problem, init: Any, learn_weights: bool) -> None:
     """Raise if a fit of a problem will not find the memory that it needs.
 
     Raises

@@ -20,7 +20,8 @@ import numpy as np
 
 from hmrf_fast.constraint_report import ConstraintReport
 from hmrf_fast.constraints import Constraints
-from hmrf_fast.editing import Edit, Training
+from hmrf_fast.editing import Training
+from hmrf_fast.edits import Edit
 from hmrf_fast.em import Options
 from hmrf_fast.full_matrices import Frame
 from hmrf_fast.groups import Grouping

@@ -54,7 +54,7 @@ def _is_two_index_arrays(pairs: Any) -> bool:
     return isinstance(pairs, tuple) and len(pairs) == 2 and all(_is_array_like(part) for part in pairs)
 
 
-def _check_lengths(pairs: tuple, name: str) -> None:
+def _check_lengths(pairs: tuple[Any, Any], name: str) -> None:
     if len(pairs[0]) != len(pairs[1]):
         raise ConstraintError(f"{name}: the two index arrays differ in length, {len(pairs[0])} and {len(pairs[1])}")
 
@@ -78,7 +78,7 @@ def _as_array(pairs: Any, name: str) -> np.ndarray:
         raise ConstraintError(_ragged_message(pairs, name)) from None
 
 
-def _listed(pairs: Any, name: str) -> list:
+def _listed(pairs: Any, name: str) -> list[Any]:
     try:
         return list(pairs)
     except TypeError:

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import numbers
+import os
+from collections.abc import Callable
+from typing import Any
 
 from hmrf_fast.constrained import ConstrainedClusterer
 from hmrf_fast.inputs import check_number
@@ -66,27 +69,27 @@ class PCKMeans(ConstrainedClusterer):
 
     def __init__(
         self,
-        n_clusters=8,
-        w=1.0,
+        n_clusters: int = 8,
+        w: float = 1.0,
         *,
-        metric="sqeuclidean",
-        infer_constraints=True,
-        init="k-means++",
-        n_init=10,
-        e_step="block_icm",
-        smoothing=1.0,
-        max_iter=100,
-        tol=1e-4,
-        dtype=None,
-        copy_x=True,
-        n_threads=None,
-        warm_start=False,
-        random_state=None,
-        verbose=0,
-        callback=None,
-        checkpoint=None,
-        checkpoint_every=60.0,
-    ):
+        metric: str = "sqeuclidean",
+        infer_constraints: bool = True,
+        init: Any = "k-means++",
+        n_init: int = 10,
+        e_step: str = "block_icm",
+        smoothing: float = 1.0,
+        max_iter: int = 100,
+        tol: float = 1e-4,
+        dtype: Any = None,
+        copy_x: bool = True,
+        n_threads: int | None = None,
+        warm_start: bool = False,
+        random_state: Any = None,
+        verbose: int = 0,
+        callback: Callable[[dict[str, Any]], None] | None = None,
+        checkpoint: str | os.PathLike[str] | None = None,
+        checkpoint_every: float = 60.0,
+    ) -> None:
         self.n_clusters = n_clusters
         self.w = w
         self.metric = metric

@@ -18,7 +18,7 @@ __all__ = ["load_model", "save_model"]
 FORMAT, VERSION = "hmrf_fast model", 1
 
 
-def save_model(model: Any, path: str | os.PathLike) -> None:
+def save_model(model: Any, path: str | os.PathLike[str]) -> None:
     """Write a fitted estimator; see :meth:`hmrf_fast.HMRFKMeans.save`."""
     check_is_fitted(model)
     if not type(model).__module__.startswith("hmrf_fast."):
@@ -41,7 +41,7 @@ def save_model(model: Any, path: str | os.PathLike) -> None:
     write_archive(path, FORMAT, VERSION, content, encoder.arrays)
 
 
-def load_model(path: str | os.PathLike, family: dict[str, type]) -> Any:
+def load_model(path: str | os.PathLike[str], family: dict[str, type]) -> Any:
     """Read what `save_model` wrote; ``family`` are the estimators by name."""
     _, content, arrays = read_archive(path, FORMAT, VERSION)
     try:

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, ClusterMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
 from hmrf_fast.e_step import all_distances, build_table, nearest_centroids
-from hmrf_fast.geometry import build_problem, measure, metric_named
+from hmrf_fast.geometry import Geometry, Problem, build_problem, measure, metric_named
 from hmrf_fast.inputs import check_sample_weight
+from hmrf_fast.kernels.types import ClusterTerms
 from hmrf_fast.memory import refuse_without
 from hmrf_fast.penalties import empty_graph
 from hmrf_fast.settings import thread_count
@@ -18,7 +21,7 @@ from hmrf_fast.sources import as_rows, check_source, in_memory, refuse_negative
 class CentroidModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, BaseEstimator):
     """Prediction from centroids, feature weights and smoothing."""
 
-    def predict(self, X):
+    def predict(self, X: Any) -> np.ndarray:
         """Nearest centroid of each row; constraints play no part.
 
         Parameters
@@ -30,10 +33,10 @@ class CentroidModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMi
         -------
         labels : ndarray of shape (n,), int32
         """
-        labels, _ = nearest_centroids(*self._query(X))
+        labels, _ = nearest_centroids(*self._query(self._checked(X)))
         return self.merged_into_[labels]
 
-    def transform(self, X):
+    def transform(self, X: Any) -> np.ndarray:
         """Distance of each row to every centroid, in the fitted metric (for I-divergence in nats, smoothing term
         included).
 
@@ -45,7 +48,11 @@ class CentroidModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMi
         -------
         distances : ndarray of shape (n, K), float64
         """
-        problem, geometry, clusters, table = self._query(X)
+        return self._distances(self._checked(X))
+
+    def _distances(self, matrix: Any) -> np.ndarray:
+        """See `transform`: of checked rows, and an array whatever ``set_output`` says."""
+        problem, geometry, clusters, table = self._query(matrix)
         size = 8 * problem.n_rows * problem.n_clusters
         refuse_without("this result", size, f"{problem.n_rows} rows times {problem.n_clusters} clusters")
         distances = all_distances(problem, geometry, clusters, table)
@@ -54,7 +61,7 @@ class CentroidModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMi
         distances *= self._fitted.scale
         return distances
 
-    def score(self, X, y=None, sample_weight=None):
+    def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
         """Minus the summed distance of the rows to their nearest centroid; higher is better.
 
         Parameters
@@ -67,15 +74,17 @@ class CentroidModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMi
         -------
         score : float
         """
-        query = self._query(X)
+        query = self._query(self._checked(X))
         weight = check_sample_weight(sample_weight, query[0].rows)
         nearest = nearest_centroids(*query)[1]
         return -self._fitted.scale * float(weight @ nearest)
 
-    def _query(self, X):
-        """Problem, geometry, centroid terms and table for new rows."""
+    def _checked(self, X: Any) -> Any:
         check_is_fitted(self)
-        matrix = check_source(self, X, reset=False, dtype=self.dtype)
+        return check_source(self, X, reset=False, dtype=self.dtype)
+
+    def _query(self, matrix: Any) -> tuple[Problem, Geometry, ClusterTerms, np.ndarray]:
+        """Problem, geometry, centroid terms and table for new rows."""
         metric = metric_named(self._fitted.metric)
         if metric.entropic:
             refuse_negative(matrix, metric.name, type(self).__name__)
@@ -95,7 +104,7 @@ class CentroidModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMi
         clusters = metric.cluster_terms(centers, weights, self.smoothing_)
         return problem, measure(problem, weights), clusters, build_table(problem, clusters)
 
-    def __sklearn_tags__(self):
+    def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
         tags.input_tags.positive_only = getattr(self, "metric", None) == "i_divergence"

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import numbers
+import os
+from collections.abc import Callable
+from typing import Any
 
 from hmrf_fast.constrained import ConstrainedClusterer, PlainClusterer
 from hmrf_fast.inputs import LARGEST, check_number
@@ -118,25 +121,25 @@ class ConstrainedKMeans(ConstrainedClusterer):
 
     def __init__(
         self,
-        n_clusters=8,
+        n_clusters: int = 8,
         *,
-        metric="sqeuclidean",
-        soft_label_weight=1.0,
-        init="k-means++",
-        n_init=10,
-        smoothing=1.0,
-        max_iter=100,
-        tol=1e-4,
-        dtype=None,
-        copy_x=True,
-        n_threads=None,
-        warm_start=False,
-        random_state=None,
-        verbose=0,
-        callback=None,
-        checkpoint=None,
-        checkpoint_every=60.0,
-    ):
+        metric: str = "sqeuclidean",
+        soft_label_weight: float = 1.0,
+        init: Any = "k-means++",
+        n_init: int = 10,
+        smoothing: float = 1.0,
+        max_iter: int = 100,
+        tol: float = 1e-4,
+        dtype: Any = None,
+        copy_x: bool = True,
+        n_threads: int | None = None,
+        warm_start: bool = False,
+        random_state: Any = None,
+        verbose: int = 0,
+        callback: Callable[[dict[str, Any]], None] | None = None,
+        checkpoint: str | os.PathLike[str] | None = None,
+        checkpoint_every: float = 60.0,
+    ) -> None:
         self.n_clusters = n_clusters
         self.metric = metric
         self.soft_label_weight = soft_label_weight

@@ -76,7 +76,9 @@ def _usable(problem: Problem) -> np.ndarray:
     return (problem.unit > 0) & (problem.sample_weight > 0)
 
 
-def _add_outsiders(member: np.ndarray, resolved: Resolved, usable: np.ndarray, problem: Problem, order) -> None:
+def _add_outsiders(
+    member: np.ndarray, resolved: Resolved, usable: np.ndarray, problem: Problem, order: np.ndarray
+) -> None:
     """Rows outside all groups that are cannot-linked to each of them become groups of one; ``member`` INOUT.
 
     The first such row joins, then the next that is cannot-linked to that one as well, and so on.

@@ -175,7 +175,9 @@ def _resamples(n_rows: int, known: Constraints, count: int, rng: np.random.Gener
     ]
 
 
-def _measure(X, n_clusters: int, known: Constraints, estimator, resamples: list[_Resample]) -> tuple[float, float]:
+def _measure(
+    X: Any, n_clusters: int, known: Constraints, estimator: Any, resamples: list[_Resample]
+) -> tuple[float, float]:
     """Stability of one number of clusters, and agreement with held-out pairs (NaN if one kind is absent)."""
     labelings, kept = [], np.zeros(4)  # must-links kept, held out, and the same of cannot-links
     for resample in resamples:
@@ -190,7 +192,7 @@ def _measure(X, n_clusters: int, known: Constraints, estimator, resamples: list[
     return stability, float(agreement)
 
 
-def _labels(X, n_clusters: int, known: Constraints, estimator, resample: _Resample) -> np.ndarray:
+def _labels(X: Any, n_clusters: int, known: Constraints, estimator: Any, resample: _Resample) -> np.ndarray:
     """(n,) labels of a fit to a part of the rows, and the nearest centroid of the others."""
     part = known.kept(resample.must_link, resample.cannot_link).restricted(resample.rows)
     model = clone(estimator).set_params(n_clusters=n_clusters, random_state=resample.seed)

@@ -51,7 +51,14 @@ class Known(NamedTuple):
     shares: np.ndarray | None  # (n, C) class probabilities
 
 
-def given_knowledge(settings: Settings, n_clusters: int, must_link, cannot_link, partial_labels, constraints) -> Known:
+def given_knowledge(
+    settings: Settings,
+    n_clusters: int,
+    must_link: Any,
+    cannot_link: Any,
+    partial_labels: Any,
+    constraints: Constraints | None,
+) -> Known:
     """The arguments of ``fit`` as one object."""
     if must_link is None and cannot_link is None and partial_labels is None and constraints is None:
         return _no_knowledge(settings.must_link_weight, settings.cannot_link_weight, settings.scale)
@@ -81,7 +88,9 @@ def _is_table(values: Any) -> bool:
         return False
 
 
-def _given_constraints(must_link, cannot_link, partial_labels, constraints) -> Constraints:
+def _given_constraints(
+    must_link: Any, cannot_link: Any, partial_labels: Any, constraints: Constraints | None
+) -> Constraints:
     pieces = {"must_link": must_link, "cannot_link": cannot_link, "partial_labels": partial_labels}
     loose = [name for name, value in pieces.items() if value is not None]
     if constraints is None:
@@ -123,22 +132,22 @@ def finish_options(settings: Settings, problem: Problem) -> Options:
     return options._replace(learning_rate=rate, prior=choose_prior(problem, settings.weight_prior))
 
 
-def thread_count(n_threads) -> int:
+def thread_count(n_threads: int | None) -> int:
     return available_threads() if n_threads in (None, -1) else int(n_threads)
 
 
-def is_array(init) -> bool:
+def is_array(init: Any) -> bool:
     return not isinstance(init, str) and not callable(init)
 
 
 def settings_of(
-    estimator,
+    estimator: Any,
     *,
     metric: str | None = None,
     learn_weights: bool = False,
-    n_init: int | None = None,
+    n_init: Any = None,
     metrics: tuple[str, ...] = tuple(METRICS),
-    **more,
+    **more: Any,
 ) -> Settings:
     """Check the parameters that estimators share, where they have them, and make settings of them and of ``more``;
     ``metrics`` are those that the estimator knows."""
@@ -164,7 +173,7 @@ def settings_of(
     return Settings(metric, estimator.init, int(n_init), options, infer=infer, **more)
 
 
-def check_parameters(estimator) -> None:
+def check_parameters(estimator: Any) -> None:
     """Types and bounds of the parameters that all estimators share."""
     inputs.check_number("n_clusters", estimator.n_clusters, numbers.Integral, 1)
     if estimator.n_clusters > np.iinfo(np.int32).max:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from hmrf_fast import inputs
@@ -13,7 +15,7 @@ from hmrf_fast.rows.memory import MemoryRows
 from hmrf_fast.rows.store import is_store
 
 
-def check_source(estimator, X, *, reset: bool, dtype=None, copy: bool = True):
+def check_source(estimator: Any, X: Any, *, reset: bool, dtype: Any = None, copy: bool = True) -> Any:
     """X as canonical CSR, or as rows that live elsewhere, their number of features compared with the fit's.
 
     Raises
@@ -40,19 +42,19 @@ def check_source(estimator, X, *, reset: bool, dtype=None, copy: bool = True):
     return X
 
 
-def as_rows(source) -> Rows:
+def as_rows(source: Any) -> Rows:
     """Checked X as rows."""
     return source if isinstance(source, Rows) else MemoryRows(inputs.as_corpus(source))
 
 
-def in_memory(source, what: str):
+def in_memory(source: Any, what: str) -> Any:
     """A checked matrix; raise where the rows of X live elsewhere."""
     if isinstance(source, Rows):
         raise InputError(f"{what} needs X in memory, as a matrix; the rows given are a {type(source).__name__}")
     return source
 
 
-def refuse_negative(source, metric: str, whose: str) -> None:
+def refuse_negative(source: Any, metric: str, whose: str) -> None:
     """See ``inputs.refuse_negative``."""
     if not isinstance(source, Rows):
         inputs.refuse_negative(source, metric, whose)

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import os
+from collections.abc import Callable
+from typing import Any, Self
+
 from hmrf_fast.base import Clusterer
 from hmrf_fast.settings import Settings, settings_of
 
@@ -65,22 +69,22 @@ class SphericalKMeans(Clusterer):
 
     def __init__(
         self,
-        n_clusters=8,
+        n_clusters: int = 8,
         *,
-        init="k-means++",
-        n_init=1,
-        max_iter=100,
-        tol=1e-4,
-        dtype=None,
-        copy_x=True,
-        n_threads=None,
-        warm_start=False,
-        random_state=None,
-        verbose=0,
-        callback=None,
-        checkpoint=None,
-        checkpoint_every=60.0,
-    ):
+        init: Any = "k-means++",
+        n_init: int | str = 1,
+        max_iter: int = 100,
+        tol: float = 1e-4,
+        dtype: Any = None,
+        copy_x: bool = True,
+        n_threads: int | None = None,
+        warm_start: bool = False,
+        random_state: Any = None,
+        verbose: int = 0,
+        callback: Callable[[dict[str, Any]], None] | None = None,
+        checkpoint: str | os.PathLike[str] | None = None,
+        checkpoint_every: float = 60.0,
+    ) -> None:
         self.n_clusters = n_clusters
         self.init = init
         self.n_init = n_init
@@ -96,7 +100,7 @@ class SphericalKMeans(Clusterer):
         self.checkpoint = checkpoint
         self.checkpoint_every = checkpoint_every
 
-    def fit(self, X, y=None, sample_weight=None):
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Cluster the rows of X.
 
         Parameters
@@ -121,7 +125,7 @@ class SphericalKMeans(Clusterer):
         """
         return self._fit(X, None, None, None, None, sample_weight)
 
-    def partial_fit(self, X, y=None, sample_weight=None):
+    def partial_fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Learn from one batch of rows after the other; see :meth:`HMRFKMeans.partial_fit`.
 
         Parameters

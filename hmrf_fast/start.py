@@ -21,7 +21,7 @@ CHOICES = ("auto", "low_rank", *RESTS)
 
 
 def starts(
-    problem: Problem, seeds: Seeds, settings: Any, rng: np.random.Generator, matrix, past: Draws = NO_DRAWS
+    problem: Problem, seeds: Seeds, settings: Any, rng: np.random.Generator, matrix: Any, past: Draws = NO_DRAWS
 ) -> Iterator[Start]:
     """All starts of a fit, made one by one, but those that were drawn in the past.
 

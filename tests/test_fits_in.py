@@ -75,6 +75,16 @@ def test_a_column_of_words_is_named(library):
     assert make_pipeline(encoded, euclidean()).fit(mixed)[-1].n_features_in_ == 6
 
 
+def test_corrections_of_a_model_of_frames():
+    frame = frame_of("pandas")
+    model = euclidean().set_output(transform="pandas").fit(frame)
+    alone = euclidean().fit(IRIS.data)
+    for one in (model, alone):
+        one.move(0, int(one.labels_[100])).split(int(one.labels_[100]), 2)
+    np.testing.assert_array_equal(model.labels_, alone.labels_)
+    assert model.edits_ == alone.edits_
+
+
 def test_pandas_index_comes_back_and_missing_values_are_named():
     frame = frame_of("pandas").set_index(np.array([f"flower {k}" for k in range(150)]))
     distances = euclidean().set_output(transform="pandas").fit_transform(frame)

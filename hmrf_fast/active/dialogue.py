@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -169,7 +169,7 @@ class Dialogue:
     def _disagreeing(self, question: Question, answer: Answer) -> list[tuple[int, int, int]]:
         return [fact for fact in facts_of(question, answer) if not self.board.knowledge.agrees(*fact)]
 
-    def _explain(self, fact: tuple[int, int, int]) -> tuple[str, tuple]:
+    def _explain(self, fact: tuple[int, int, int]) -> tuple[str, tuple[Any, ...]]:
         return contradiction_of(self.board.knowledge, self.known, fact)
 
     def _settle(self) -> None:

@@ -45,7 +45,7 @@ class FileOracle:
 
     def __init__(
         self,
-        folder: str | os.PathLike,
+        folder: str | os.PathLike[str],
         texts: Sequence[str] | None = None,
         *,
         questions: str = "questions.jsonl",

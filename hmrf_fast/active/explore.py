@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from itertools import islice
+from typing import Any
 
 import numpy as np
 
@@ -99,16 +100,16 @@ class ExploreConsolidate(ActiveLearner):
 
     def __init__(
         self,
-        n_clusters=8,
+        n_clusters: int = 8,
         *,
-        metric="cosine",
-        budget=100,
-        explore="density",
-        batch_size=1,
-        on_contradiction="raise",
-        n_threads=None,
-        random_state=None,
-    ):
+        metric: str = "cosine",
+        budget: int | None = 100,
+        explore: Any = "density",
+        batch_size: int = 1,
+        on_contradiction: str = "raise",
+        n_threads: int | None = None,
+        random_state: Any = None,
+    ) -> None:
         self.n_clusters = n_clusters
         self.metric = metric
         self.budget = budget

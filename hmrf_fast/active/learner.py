@@ -6,8 +6,9 @@ A learner is parameters, documentation and ``_strategy(board)``, a generator of 
 from __future__ import annotations
 
 import numbers
-from collections.abc import Iterable
-from typing import Any
+import os
+from collections.abc import Callable, Iterable
+from typing import Any, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator
@@ -18,6 +19,7 @@ from hmrf_fast.active.dialogue import Dialogue
 from hmrf_fast.active.opening import checked_pairs, open_dialogue
 from hmrf_fast.active.published import Published
 from hmrf_fast.active.questions import Board, Question, Strategy, pairs_of
+from hmrf_fast.constraints import Constraints
 from hmrf_fast.errors import AnswerError, AwaitingAnswers, InputError, StopAsking, TakeBack
 from hmrf_fast.kernels.metrics import METRICS
 
@@ -39,7 +41,16 @@ class ActiveLearner(Published, BaseEstimator):
         inputs.check_choice("metric", self.metric, tuple(METRICS))
         inputs.check_choice("on_contradiction", self.on_contradiction, ("raise", "warn"))
 
-    def fit(self, X, y=None, *, oracle, rows=None, constraints=None, session=None):
+    def fit(
+        self,
+        X: Any,
+        y: Any = None,
+        *,
+        oracle: Callable[..., Any],
+        rows: Any = None,
+        constraints: Constraints | None = None,
+        session: str | os.PathLike[str] | None = None,
+    ) -> Self:
         """Ask an oracle until the budget is used up or nothing is left to ask.
 
         Parameters
@@ -95,7 +106,14 @@ class ActiveLearner(Published, BaseEstimator):
                 break
         return self
 
-    def start(self, X, *, rows=None, constraints=None, session=None):
+    def start(
+        self,
+        X: Any,
+        *,
+        rows: Any = None,
+        constraints: Constraints | None = None,
+        session: str | os.PathLike[str] | None = None,
+    ) -> Self:
         """Begin a session, or resume one, that `ask` and `tell` carry on.
 
         Parameters
@@ -115,7 +133,7 @@ class ActiveLearner(Published, BaseEstimator):
         self._open(X, rows, constraints, session, None)
         return self
 
-    def ask(self, n=1):
+    def ask(self, n: int = 1) -> np.ndarray:
         """The next questions.
 
         Parameters
@@ -132,7 +150,7 @@ class ActiveLearner(Published, BaseEstimator):
         inputs.check_number("n", n, numbers.Integral, 1)
         return np.array(self._live().ask(int(n)), dtype=np.int64).reshape(-1, 2)
 
-    def tell(self, pairs, answers):
+    def tell(self, pairs: Any, answers: Any) -> Self:
         """Give answers, also to pairs that were not asked; each counts as a query.
 
         Parameters
@@ -164,7 +182,7 @@ class ActiveLearner(Published, BaseEstimator):
             dialogue.tell(pair, answer)
         return self
 
-    def undo(self):
+    def undo(self) -> Self:
         """Take the last answer back, also in the session file.
 
         Returns
@@ -182,7 +200,14 @@ class ActiveLearner(Published, BaseEstimator):
         dialogue.undo()
         return self
 
-    def _open(self, X, rows, constraints, session, oracle) -> Dialogue:
+    def _open(
+        self,
+        X: Any,
+        rows: Any,
+        constraints: Constraints | None,
+        session: str | os.PathLike[str] | None,
+        oracle: Callable[..., Any] | None,
+    ) -> Dialogue:
         """A session that cannot be opened leaves the learner as it was."""
         before = dict(self.__dict__)
         try:
@@ -222,7 +247,7 @@ class ActiveLearner(Published, BaseEstimator):
             dialogue.tell(question, answer)
         return self._stopped is None
 
-    def __sklearn_tags__(self):
+    def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
         tags.input_tags.positive_only = self.metric == "i_divergence"

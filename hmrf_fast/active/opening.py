@@ -32,7 +32,7 @@ def open_dialogue(
     X: Any,
     rows: Any,
     known: Constraints | None,
-    session: str | os.PathLike | None,
+    session: str | os.PathLike[str] | None,
     oracle: Any,
 ) -> Dialogue:
     """Check everything, build the distances, and take in the answers of the session file.
@@ -110,7 +110,9 @@ def _check_known(known: Any, n_rows: int, on_contradiction: str) -> None:
         warnings.warn(f"{told}; must-links count", ContradictionWarning, stacklevel=6)
 
 
-def _header(learner: Any, space: Space, matrix: Any, rows: np.ndarray, known: Constraints | None, placements: bool):
+def _header(
+    learner: Any, space: Space, matrix: Any, rows: np.ndarray, known: Constraints | None, placements: bool
+) -> dict[str, Any]:
     parameters = {name: value for name, value in learner.get_params().items() if name not in _FREE}
     return {
         "learner": type(learner).__name__,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numbers
+from typing import Any
 
 import numpy as np
 
@@ -36,7 +37,7 @@ class LabelOracle:
     (True, False)
     """
 
-    def __init__(self, y, noise=0.0, random_state=None) -> None:
+    def __init__(self, y: Any, noise: float = 0.0, random_state: Any = None) -> None:
         self._codes = encode_groups(y, "y").codes
         inputs.check_number("noise", noise, numbers.Real, 0, 1)
         self.noise = float(noise)

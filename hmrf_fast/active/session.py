@@ -60,7 +60,7 @@ class SessionFile:
         If the last line was cut short; it is removed from the file.
     """
 
-    def __init__(self, path: str | os.PathLike, header: dict[str, Any], any_seed: bool = False) -> None:
+    def __init__(self, path: str | os.PathLike[str], header: dict[str, Any], any_seed: bool = False) -> None:
         self.path = Path(path)
         self.header = {"format": FORMAT, "version": VERSION, **header}
         self.entries: list[tuple[Question, Answer]] = []

@@ -111,6 +111,6 @@ def _entropic_overlap(postings: sp.csc_matrix, unit: np.ndarray, values: np.ndar
     return np.bincount(postings.indices, weights=terms, minlength=unit.size)
 
 
-def problem_of(matrix: sp.csr_matrix, metric, n_threads: int = 1) -> Problem:
+def problem_of(matrix: sp.csr_matrix, metric: str, n_threads: int = 1) -> Problem:
     """Checked rows (n, d) under a metric (or its name), without clusters and constraints."""
     return build_problem(as_corpus(matrix), metric, np.ones(matrix.shape[0]), empty_graph(), 1, n_threads=n_threads)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from itertools import islice
+from typing import Any
 
 import numpy as np
 
@@ -91,15 +92,15 @@ class SuperInstances(ActiveLearner):
 
     def __init__(
         self,
-        n_clusters=None,
+        n_clusters: int | None = None,
         *,
-        metric="cosine",
-        budget=100,
-        batch_size=1,
-        on_contradiction="raise",
-        n_threads=None,
-        random_state=None,
-    ):
+        metric: str = "cosine",
+        budget: int | None = 100,
+        batch_size: int = 1,
+        on_contradiction: str = "raise",
+        n_threads: int | None = None,
+        random_state: Any = None,
+    ) -> None:
         self.n_clusters = n_clusters
         self.metric = metric
         self.budget = budget
@@ -131,7 +132,7 @@ class SuperInstances(ActiveLearner):
             lambda: by_coverage(coordinates, rows, done, directional, np.random.default_rng(seed).spawn(2)[1])
         )
 
-    def predict(self, X):
+    def predict(self, X: Any) -> np.ndarray:
         """Neighbourhoods of further rows, by the votes of the super-instances.
 
         Parameters

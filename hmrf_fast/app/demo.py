@@ -101,7 +101,7 @@ def _fitted(name: str, data: Any, metric: str, pairs: Any, random_state: int, n_
     from hmrf_fast import HMRFKMeans
     from hmrf_fast.ablations import ABLATIONS, constraints_for
 
-    common = {"n_clusters": 3, "metric": metric, "random_state": random_state, "n_threads": n_threads}
+    common: dict[str, Any] = {"n_clusters": 3, "metric": metric, "random_state": random_state, "n_threads": n_threads}
     return HMRFKMeans(**common, **ABLATIONS[name]).fit(data, **constraints_for(name, *pairs))
 
 

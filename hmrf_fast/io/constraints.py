@@ -29,7 +29,7 @@ _EXPECTED = "expected i,j,type[,weight] for pairs, or id (or row) with label, mu
 
 
 def read_constraints(
-    path: str | os.PathLike,
+    path: str | os.PathLike[str],
     n_rows: int,
     ids: Sequence[str] | None = None,
     *,
@@ -84,7 +84,7 @@ def read_constraints(
     )
 
 
-def write_constraints(path: str | os.PathLike, constraints: Constraints, ids: Sequence[str] | None = None) -> None:
+def write_constraints(path: str | os.PathLike[str], constraints: Constraints, ids: Sequence[str] | None = None) -> None:
     """Write pairs as the CSV that `read_constraints` reads; groups and labels are not part of it.
 
     Parameters

@@ -71,7 +71,7 @@ class DataSet:
         """A name for each of the d features, made of its number where none were given."""
         return self.feature_names or [f"feature {column}" for column in range(self.matrix.shape[1])]
 
-    def save(self, folder: str | os.PathLike) -> None:
+    def save(self, folder: str | os.PathLike[str]) -> None:
         """Write the folder; files of the same names are replaced.
 
         Parameters
@@ -138,12 +138,12 @@ class DataSet:
         return "".join(f"{line}\n" for line in lines).encode("ascii")
 
 
-def is_dataset_folder(path: str | os.PathLike) -> bool:
+def is_dataset_folder(path: str | os.PathLike[str]) -> bool:
     """Whether a folder is one that `DataSet.save` wrote."""
     return (Path(path) / ABOUT).is_file()
 
 
-def load_folder(path: str | os.PathLike) -> DataSet:
+def load_folder(path: str | os.PathLike[str]) -> DataSet:
     """Read what `DataSet.save` wrote.
 
     Raises

@@ -103,7 +103,7 @@ class _Members(Mapping[str, np.ndarray]):
         return len(self.names)
 
 
-def refuse_shape(path: str | os.PathLike, shape: Any) -> None:
+def refuse_shape(path: str | os.PathLike[str], shape: Any) -> None:
     """Raise for a matrix whose rows alone, filled or not, do not fit into memory."""
     rows = max((int(side) for side in shape[:1]), default=0)
     if rows < 0:

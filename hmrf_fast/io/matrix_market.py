@@ -27,7 +27,7 @@ _LINE = re.compile(rb"^[ \t]*[^\s%]", re.M)
 _SIZE = re.compile(rb"^[ \t]*(\d+)[ \t]+(\d+)(?:[ \t]+(\d+))?[ \t]*\r?$", re.M)
 
 
-def read_matrix_market(path: str | os.PathLike) -> Any:
+def read_matrix_market(path: str | os.PathLike[str]) -> Any:
     """Read a real, integer or pattern matrix, packed with gzip or not.
 
     Parameters
@@ -52,7 +52,7 @@ def read_matrix_market(path: str | os.PathLike) -> Any:
         raise FileError(f"{path}: cannot be read as Matrix Market ({in_short(error)})") from error
 
 
-def _parsed(path: str | os.PathLike, content: bytes) -> Any:
+def _parsed(path: str | os.PathLike[str], content: bytes) -> Any:
     header = _HEADER.match(content)
     if header is None:
         raise ValueError("it does not begin with a line like '%%MatrixMarket matrix coordinate real general'")

@@ -28,7 +28,7 @@ SVMLIGHT = ("svm", "svmlight", "libsvm", "dat")
 
 
 def read(
-    path: str | os.PathLike,
+    path: str | os.PathLike[str],
     *,
     metric: str = "cosine",
     values: str | None = None,
@@ -134,7 +134,7 @@ def _npz(path: Path, values: str | None, metric: str) -> DataSet:
     return DataSet(matrix, ids, None, told)
 
 
-def _svmlight(path: str | os.PathLike) -> DataSet:
+def _svmlight(path: str | os.PathLike[str]) -> DataSet:
     try:
         matrix, labels = load_svmlight_file(io.BytesIO(read_bytes(path)))
     except (ValueError, TypeError, OverflowError) as error:

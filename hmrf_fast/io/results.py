@@ -52,7 +52,7 @@ class Results:
     data: DataSet
     summary: dict[str, Any]
 
-    def save(self, folder: str | os.PathLike) -> None:
+    def save(self, folder: str | os.PathLike[str]) -> None:
         """Write the folder. The summary comes last: a folder that has one is complete.
 
         Parameters
@@ -75,7 +75,7 @@ class Results:
             raise FileError(f"{folder}: cannot be written to ({error.strerror or error})") from error
 
 
-def load_results(folder: str | os.PathLike) -> Results:
+def load_results(folder: str | os.PathLike[str]) -> Results:
     """Read a folder that `Results.save` wrote.
 
     Parameters
@@ -106,7 +106,7 @@ def load_results(folder: str | os.PathLike) -> Results:
     return Results(model, data, summary)
 
 
-def open_folder(folder: str | os.PathLike, force: bool = False) -> None:
+def open_folder(folder: str | os.PathLike[str], force: bool = False) -> None:
     """Make sure that results can be put into a folder; called before the work, so that none is lost.
 
     Raises
@@ -128,7 +128,7 @@ def open_folder(folder: str | os.PathLike, force: bool = False) -> None:
 
 
 def write_labels(
-    path: str | os.PathLike,
+    path: str | os.PathLike[str],
     labels: np.ndarray,
     ids: Sequence[str] | None = None,
     distance: np.ndarray | None = None,

@@ -19,7 +19,7 @@ PIECE = 1 << 26
 _GZIP = b"\x1f\x8b"
 
 
-def read_bytes(path: str | os.PathLike) -> bytes:
+def read_bytes(path: str | os.PathLike[str]) -> bytes:
     """The content of a file, or of standard input for "-"; unpacked if it is gzip, whatever its name."""
     try:
         content = sys.stdin.buffer.read() if str(path) == STDIN else Path(path).read_bytes()
@@ -37,7 +37,7 @@ def read_bytes(path: str | os.PathLike) -> bytes:
         ) from error
 
 
-def _unpacked(path: str | os.PathLike, content: bytes) -> bytes:
+def _unpacked(path: str | os.PathLike[str], content: bytes) -> bytes:
     """The content of gzip, piece by piece: a small file may unpack to more than there is memory."""
     pieces, size = [], 0
     with gzip.GzipFile(fileobj=io.BytesIO(content)) as file:
@@ -48,7 +48,7 @@ def _unpacked(path: str | os.PathLike, content: bytes) -> bytes:
     return b"".join(pieces)
 
 
-def read_text(path: str | os.PathLike, encoding: str = "utf-8") -> str:
+def read_text(path: str | os.PathLike[str], encoding: str = "utf-8") -> str:
     """The text of a file, without a byte order mark.
 
     Raises
@@ -70,12 +70,12 @@ def read_text(path: str | os.PathLike, encoding: str = "utf-8") -> str:
         ) from None
 
 
-def kind_of(path: str | os.PathLike) -> str:
+def kind_of(path: str | os.PathLike[str]) -> str:
     """The ending of a name in small letters, without ".gz": "jsonl", "csv", ...; "" without one."""
     name = Path(path).name.lower().removesuffix(".gz")
     return Path(name).suffix.removeprefix(".")
 
 
-def missing(package: str, extra: str, path: str | os.PathLike) -> FileError:
+def missing(package: str, extra: str, path: str | os.PathLike[str]) -> FileError:
     """What to say where an optional package is not installed."""
     return FileError(f'{path}: needs {package}: pip install "hmrf_fast[{extra}]"')

@@ -26,7 +26,7 @@ class Table(NamedTuple):
     """Rows of a file."""
 
     path: str
-    columns: dict[str, list]  # None where a cell is empty
+    columns: dict[str, list[Any]]  # None where a cell is empty
     lines: list[int] | None  # of the file, for each row; None if the format has none
     n_rows: int
 
@@ -36,7 +36,7 @@ class Table(NamedTuple):
 
 
 def read_table(
-    path: str | os.PathLike,
+    path: str | os.PathLike[str],
     *,
     file_format: str | None = None,
     encoding: str = "utf-8",
@@ -80,8 +80,8 @@ def read_table(
     return _csv(path, text, "\t" if form == "tsv" else ",", headers, headerless)
 
 
-def _json_lines(path: str | os.PathLike, text: str) -> Table:
-    columns: dict[str, list] = {}
+def _json_lines(path: str | os.PathLike[str], text: str) -> Table:
+    columns: dict[str, list[Any]] = {}
     lines: list[int] = []
     # Not splitlines: texts may hold other characters that end lines, which JSON does not escape.
     for number, line in enumerate(text.split("\n"), start=1):
@@ -103,7 +103,7 @@ def _json_lines(path: str | os.PathLike, text: str) -> Table:
 
 
 def _csv(
-    path: str | os.PathLike,
+    path: str | os.PathLike[str],
     text: str,
     delimiter: str,
     headers: Collection[str],
@@ -149,7 +149,7 @@ def _names(cells: list[str], first: bool, headerless: Sequence[Sequence[str]], p
     raise FileError(f"{place}: {len(cells)} columns, expected {expected}")
 
 
-def _parquet(path: str | os.PathLike) -> Table:
+def _parquet(path: str | os.PathLike[str]) -> Table:
     try:
         import pyarrow
         import pyarrow.parquet
@@ -163,7 +163,7 @@ def _parquet(path: str | os.PathLike) -> Table:
     return Table(str(path), table.to_pydict(), None, table.num_rows)
 
 
-def write_table(path: str | os.PathLike, columns: Mapping[str, Iterable[Any]]) -> None:
+def write_table(path: str | os.PathLike[str], columns: Mapping[str, Iterable[Any]]) -> None:
     """Write columns of one length as CSV, or as Parquet if the name ends so.
 
     Raises
@@ -186,7 +186,7 @@ def _as_csv(columns: Mapping[str, Iterable[Any]]) -> bytes:
     return stream.getvalue().encode("utf-8", errors="replace")
 
 
-def _as_parquet(path: str | os.PathLike, columns: Mapping[str, Iterable[Any]]) -> bytes:
+def _as_parquet(path: str | os.PathLike[str], columns: Mapping[str, Iterable[Any]]) -> bytes:
     try:
         import pyarrow
         import pyarrow.parquet

@@ -33,7 +33,7 @@ class Texts(NamedTuple):
 
 
 def read_texts(
-    path: str | os.PathLike,
+    path: str | os.PathLike[str],
     *,
     text: str | None = None,
     id: str | None = None,

@@ -15,7 +15,7 @@ __all__ = ["read_weights", "write_weights"]
 
 
 def read_weights(
-    path: str | os.PathLike, n_rows: int, ids: Sequence[str] | None = None, *, encoding: str = "utf-8"
+    path: str | os.PathLike[str], n_rows: int, ids: Sequence[str] | None = None, *, encoding: str = "utf-8"
 ) -> np.ndarray:
     """Read how much rows count, for the ``sample_weight`` of a fit, from CSV, JSON lines or Parquet.
 
@@ -55,7 +55,7 @@ def read_weights(
     return weights
 
 
-def write_weights(path: str | os.PathLike, weights: np.ndarray, ids: Sequence[str] | None = None) -> None:
+def write_weights(path: str | os.PathLike[str], weights: np.ndarray, ids: Sequence[str] | None = None) -> None:
     """Write weights as the table that `read_weights` reads, CSV or Parquet; rows of weight 1 are left out.
 
     Raises

@@ -22,7 +22,7 @@ from hmrf_fast.rows.convert import write_matrix
 __all__ = ["write"]
 
 
-def write(data: DataSet, path: str | os.PathLike) -> None:
+def write(data: DataSet, path: str | os.PathLike[str]) -> None:
     """Write rows as the ending of the name says.
 
     Endings are ``.npz``, ``.mtx``, ``.svm`` (or ``.svmlight``, ``.libsvm``), ``.h5ad`` and ``.store`` (rows to be read

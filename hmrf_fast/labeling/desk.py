@@ -67,9 +67,9 @@ class Desk:
         data: DataSet,
         n_clusters: int | None = None,
         *,
-        session: str | os.PathLike,
-        out: str | os.PathLike | None = None,
-        weights: str | os.PathLike | None = None,
+        session: str | os.PathLike[str],
+        out: str | os.PathLike[str] | None = None,
+        weights: str | os.PathLike[str] | None = None,
         metric: str = "cosine",
         budget: int | None = 100,
         constraints: Constraints | None = None,
@@ -83,7 +83,10 @@ class Desk:
         self.learner.start(data.matrix, constraints=constraints, session=session)
         self._lock, self._revision = threading.Lock(), 0
         self._data, self._width = data, width
-        self._files = {"session": Path(session), "pairs": out and Path(out), "weights": weights and Path(weights)}
+        self._files = {
+            name: None if path is None else Path(path)
+            for name, path in (("session", session), ("pairs", out), ("weights", weights))
+        }
         self._names = Names(data.feature_names, data.texts, data.ids, None)
         self._matrix = inputs.check_matrix(self.learner, data.matrix, reset=False)
         rows, shares, centred = seen_by_metric(self._matrix, metric, n_threads)

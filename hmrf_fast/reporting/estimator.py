@@ -21,7 +21,7 @@ class Reported(BaseEstimator):
         texts: Any = None,
         ids: Any = None,
         labels: Any = None,
-        path: str | os.PathLike | None = None,
+        path: str | os.PathLike[str] | None = None,
     ) -> Report:
         """Show what the fit found: sizes, terms, rows, constraints, weights, objective, a map, agreement with classes.
 

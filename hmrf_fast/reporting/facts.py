@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -107,7 +106,7 @@ class Facts(NamedTuple):
     centred: bool
 
 
-def summarize(model) -> tuple[tuple[str, str], ...]:
+def summarize(model: Any) -> tuple[tuple[str, str], ...]:
     """A fitted model in a few names and values; needs no rows."""
     sizes = np.bincount(model.labels_, minlength=model.merged_into_.size)
     held = sizes[sizes > 0]
@@ -133,7 +132,9 @@ def summarize(model) -> tuple[tuple[str, str], ...]:
     return tuple(told)
 
 
-def gather(model, X=None, feature_names=None, texts=None, ids=None, labels=None) -> Facts:
+def gather(
+    model: Any, X: Any = None, feature_names: Any = None, texts: Any = None, ids: Any = None, labels: Any = None
+) -> Facts:
     """Collect what a report shows.
 
     Parameters
@@ -181,7 +182,7 @@ def gather(model, X=None, feature_names=None, texts=None, ids=None, labels=None)
     )
 
 
-def _rows_of(model, X) -> sp.csr_matrix:
+def _rows_of(model: Any, X: Any) -> sp.csr_matrix:
     check_is_fitted(model)
     if X is None:
         X = model._training.X
@@ -207,18 +208,15 @@ def seen_by_metric(
     return rows, rows.multiply(rows).tocsr() if problem.metric.entropic else rows, centred
 
 
-def _distances(model, matrix: sp.csr_matrix) -> np.ndarray:
+def _distances(model: Any, matrix: sp.csr_matrix) -> np.ndarray:
     """(r, K) distances to all centroids, infinite where a cluster was merged into another."""
-    with warnings.catch_warnings():
-        # The rows were checked with their names, which a sparse matrix does not carry.
-        warnings.filterwarnings("ignore", "X does not have valid feature names", UserWarning)
-        table = np.array(model.transform(matrix))  # set_output may have made it a data frame
+    table = model._distances(matrix)
     gone = model.merged_into_ != np.arange(model.merged_into_.size)
     table[:, gone[: table.shape[1]]] = np.inf
     return table
 
 
-def _examples(model, matrix: sp.csr_matrix, sizes: np.ndarray) -> tuple[Examples, ...]:
+def _examples(model: Any, matrix: sp.csr_matrix, sizes: np.ndarray) -> tuple[Examples, ...]:
     n_rows, labels = matrix.shape[0], model.labels_
     own, nearest = np.empty(n_rows), np.empty(n_rows, np.int64)
     for first in range(0, n_rows, _ROWS_AT_ONCE):
@@ -241,7 +239,7 @@ def _examples(model, matrix: sp.csr_matrix, sizes: np.ndarray) -> tuple[Examples
     return tuple(found)
 
 
-def _weights(model, matrix: sp.csr_matrix, names: Names) -> FeatureWeights:
+def _weights(model: Any, matrix: sp.csr_matrix, names: Names) -> FeatureWeights:
     values = model.feature_weights_
     present = np.flatnonzero(np.bincount(matrix.indices, minlength=matrix.shape[1]))
     learned = bool(np.any(values != values[:1]))

@@ -37,7 +37,7 @@ class Names(NamedTuple):
         return str(self.classes.ids[self.classes.codes[number]])
 
 
-def check_names(model, shape: tuple[int, int], feature_names, texts, ids, labels) -> Names:
+def check_names(model: Any, shape: tuple[int, int], feature_names: Any, texts: Any, ids: Any, labels: Any) -> Names:
     """Compare the lengths with the data.
 
     Raises

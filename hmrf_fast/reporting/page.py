@@ -8,6 +8,7 @@ import tempfile
 from functools import cached_property
 from importlib.resources import files
 from pathlib import Path
+from typing import Any
 
 import hmrf_fast
 from hmrf_fast.reporting import sections
@@ -65,7 +66,7 @@ class Report:
             f"<footer>hmrf_fast {hmrf_fast.__version__}</footer></body></html>\n"
         )
 
-    def save(self, path: str | os.PathLike) -> Path:
+    def save(self, path: str | os.PathLike[str]) -> Path:
         """Write the page, whole or not at all.
 
         Parameters
@@ -106,7 +107,7 @@ class Report:
         return f"<Report: {self.title}; {'; '.join(f'{name}: {value}' for name, value in self.facts.summary)}>"
 
 
-def report_of(model, X, feature_names, texts, ids, labels) -> Report:
+def report_of(model: Any, X: Any, feature_names: Any, texts: Any, ids: Any, labels: Any) -> Report:
     """Gather the facts of a fitted model; see ``model.report``."""
     facts = gather(model, X, feature_names, texts, ids, labels)
     n_live = facts.order.size

@@ -90,10 +90,14 @@ def top_terms(
         by_lift = np.flatnonzero(common)
         by_lift = by_lift[_order(np.abs(lift[by_lift]), np.abs(salience[by_lift]), count)]
 
-        def term(k, features=features, salience=salience, lift=lift, share=share) -> Term:
-            return Term(int(features[k]), name(int(features[k])), float(salience[k]), float(lift[k]), float(share[k]))
-
-        told.append(ClusterTerms(tuple(map(term, by_weight)), tuple(map(term, by_lift))))
+        led, lifted = (
+            tuple(
+                Term(int(features[k]), name(int(features[k])), float(salience[k]), float(lift[k]), float(share[k]))
+                for k in order
+            )
+            for order in (by_weight, by_lift)
+        )
+        told.append(ClusterTerms(led, lifted))
     return tuple(told)
 
 
