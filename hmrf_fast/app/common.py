@@ -32,6 +32,7 @@ __all__ = [
     "TextColumn",
     "Values",
     "exit_codes",
+    "interrupt_is_taken",
     "one_line",
     "reading",
     "saving",
@@ -122,9 +123,15 @@ def _insisting_on_interrupts() -> Iterator[None]:
     try:
         yield
     finally:
-        signal.setitimer(signal.ITIMER_REAL, 0)
+        interrupt_is_taken()
         for number, handler in before.items():
             signal.signal(number, handler)
+
+
+def interrupt_is_taken() -> None:
+    """Ctrl-C was heard, and what comes now must not be cut short by it."""
+    if hasattr(signal, "setitimer"):
+        signal.setitimer(signal.ITIMER_REAL, 0)
 
 
 def reading(

@@ -167,7 +167,7 @@ def fit(
         if sample_weight is not None:
             known["sample_weight"] = read_weights(sample_weight, rows.n_rows, rows.ids)
         if dry_run:
-            tell(estimate_fit(model, rows.matrix, **known), rows.matrix)
+            tell(estimate_fit(model, rows.matrix, known.get("constraints")), rows.matrix)
             return
         open_folder(out, force)
         started = perf_counter()

@@ -49,7 +49,9 @@ def logged(path: Path | None) -> Iterator[None]:
     try:
         handler = logging.StreamHandler() if str(path) == "-" else logging.FileHandler(path, encoding="utf-8")
     except OSError as error:
-        raise FileError(f"{path}: the log cannot be written there ({error.strerror or error})") from error
+        raise FileError(
+            f"{path}: the log cannot be written there ({error.strerror or error}); choose another file"
+        ) from error
     handler.setFormatter(JSONLines())
     logger, show = logging.getLogger("hmrf_fast"), warnings.showwarning
 

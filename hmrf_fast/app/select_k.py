@@ -121,7 +121,7 @@ def _write(path: Path, told: dict[str, Any]) -> None:
     try:
         replace_file(path, lambda file: file.write(json.dumps(told).encode("ascii") + b"\n"))
     except OSError as error:
-        raise FileError(f"{path}: cannot be written ({error.strerror or error})") from error
+        raise FileError(f"{path}: cannot be written ({error.strerror or error}); choose another place") from error
 
 
 def _print(told: dict[str, Any]) -> None:
