@@ -87,7 +87,7 @@ class Clusterer(Reported, BatchLearner, CentroidModel):
         settings = self._settings()
         matrix = check_source(self, X, reset=True, dtype=self.dtype, copy=self.copy_x)
         if matrix.shape[0] < self.n_clusters:
-            raise InputError(f"n_samples={matrix.shape[0]} should be >= n_clusters={self.n_clusters}")
+            raise InputError(f"n_samples={matrix.shape[0]} should be >= n_clusters={self.n_clusters}: ask for fewer")
         if callable(settings.init):
             in_memory(matrix, "init as a function")
         known = given_knowledge(settings, self.n_clusters, must_link, cannot_link, partial_labels, constraints)

@@ -56,7 +56,7 @@ def check_matrix(estimator: Any, X: Any, *, reset: bool, dtype: Any = None, copy
     )
 
 
-def _refuse_other_kinds(X) -> None:
+def _refuse_other_kinds(X: Any) -> None:
     """What numpy would turn into numbers that mean something else."""
     if isinstance(X, np.ma.MaskedArray):
         raise InputTypeError(

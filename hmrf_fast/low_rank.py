@@ -8,6 +8,7 @@ of the cost.
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterator
 
 import numpy as np
@@ -30,6 +31,8 @@ RANKS = (5, 10, 20, 30)
 RESTART_ITERATIONS = 30
 OVERSAMPLES, PASSES = 10, 4  # of the subspace iteration
 COLUMNS = 32  # multiplied at a time
+logger = logging.getLogger("hmrf_fast")
+
 NEGLIGIBLE = 1e-12  # share of the largest squared singular value; rounding leaves about as much
 
 
@@ -139,14 +142,14 @@ def low_rank_starts(
     metric = "sqeuclidean" if problem.metric.name == "sqeuclidean" else "cosine"
     annealer = Annealer(problem, unit_rows(problem)) if problem.metric.directional and affordable(problem) else None
     past.go_on(rng)
-    for rank, chosen, count in wanted[past.drawn :]:
-        labels = _best_of_rank(problem, right[:, :rank], metric, chosen, options, count, rng, keys)
+    for number, (rank, chosen, count) in enumerate(wanted[past.drawn :], start=past.drawn):
+        labels = _best_of_rank(problem, right[:, :rank], metric, chosen, options, count, rng, keys, number)
         yield lift(problem, labels if annealer is None else annealer.anneal(labels))
 
 
 def _best_of_rank(
     problem: Problem, right: np.ndarray, metric: str, seeds: Seeds, options: Options, n_init: int,
-    rng: np.random.Generator, keys: np.ndarray | None,
+    rng: np.random.Generator, keys: np.ndarray | None, number: int,
 ) -> np.ndarray:  # fmt: skip
     reduced = build_problem(
         _full_rows(coordinates(problem, right)), metric, problem.sample_weight, problem.graph, problem.n_clusters,
@@ -156,9 +159,11 @@ def _best_of_rank(
     geometry = measure(reduced, np.ones(reduced.n_features))
     best: list[EMResult] = []
     n_init = useful_restarts(reduced, seeds, n_init)
-    for centers in restarts(reduced, seeds, "k-means++", n_init, rng, explore=False):
+    for tried, centers in enumerate(restarts(reduced, seeds, "k-means++", n_init, rng, explore=False), start=1):
         result = run(reduced, Start(centers), plain, int(rng.integers(2**63)), geometry)
         best = keep_best(best, result)
+        told = {"start": number, "rank": right.shape[1], "run": tried, "runs": n_init, "objective": result.objective}
+        logger.debug("start %(start)d in %(rank)d dimensions, run %(run)d of %(runs)d: J = %(objective).10g", told)
     return best[0].labels
 
 

@@ -6,7 +6,8 @@ from __future__ import annotations
 
 import numbers
 import warnings
-from itertools import combinations
+from collections.abc import Callable
+from itertools import combinations, count
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -65,6 +66,7 @@ def select_n_clusters(
     estimator: Any = None,
     n_resamples: int = 6,
     random_state: Any = None,
+    callback: Callable[[int, int], Any] | None = None,
 ) -> Selection:
     """Choose the number of clusters by stability and by constraints that the fits were not told.
 
@@ -93,6 +95,9 @@ def select_n_clusters(
         Fits per candidate, at least 2.
     random_state : int, RandomState, Generator or None, default=None
         Source of the resamples, which are the same for every candidate, and of the fits' seeds.
+    callback : callable, optional
+        Called after every fit with its number of clusters and the number of fits so far, of
+        ``len(candidates) * n_resamples``. An exception from it ends the search.
 
     Returns
     -------
@@ -128,7 +133,14 @@ def select_n_clusters(
     known.check_rows(X.shape[0])
     numbers_of_clusters = _checked(candidates, int(ROW_SHARE * X.shape[0]))
     resamples = _resamples(X.shape[0], known, n_resamples, np.random.default_rng(inputs.draw_seed(random_state)))
-    stability, agreement = np.array([_measure(X, int(k), known, estimator, resamples) for k in numbers_of_clusters]).T
+    fits = count(1)
+
+    def fitted(n_clusters: int) -> None:
+        if callback is not None:
+            callback(n_clusters, next(fits))
+
+    measured = [_measure(X, int(k), known, estimator, resamples, fitted) for k in numbers_of_clusters]
+    stability, agreement = np.array(measured).T
     n_pairs = len(known.must_link) + len(known.cannot_link)
     weight = n_pairs / (n_pairs + PAIRS_LIKE_STABILITY)
     if np.isnan(agreement).any():
@@ -176,12 +188,18 @@ def _resamples(n_rows: int, known: Constraints, count: int, rng: np.random.Gener
 
 
 def _measure(
-    X: Any, n_clusters: int, known: Constraints, estimator: Any, resamples: list[_Resample]
+    X: Any,
+    n_clusters: int,
+    known: Constraints,
+    estimator: Any,
+    resamples: list[_Resample],
+    fitted: Callable[[int], None],
 ) -> tuple[float, float]:
     """Stability of one number of clusters, and agreement with held-out pairs (NaN if one kind is absent)."""
     labelings, kept = [], np.zeros(4)  # must-links kept, held out, and the same of cannot-links
     for resample in resamples:
         labels = _labels(X, n_clusters, known, estimator, resample)
+        fitted(n_clusters)
         must, cannot = known.must_link[~resample.must_link], known.cannot_link[~resample.cannot_link]
         together = np.count_nonzero(labels[must[:, 0]] == labels[must[:, 1]])
         apart = np.count_nonzero(labels[cannot[:, 0]] != labels[cannot[:, 1]])

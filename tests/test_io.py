@@ -130,7 +130,7 @@ def test_encodings(tmp_path):
     assert read_texts(tmp_path / "c.csv", encoding="latin-1").texts == ["caf\xe9"]
     with pytest.raises(FileError, match="encoding 'nothing' is unknown"):
         read_texts(tmp_path / "c.csv", encoding="nothing")
-    with pytest.raises(FileError, match=r"has no column 'tekst'; it has id, text"):
+    with pytest.raises(FileError, match=r"has no column 'tekst'; name one that it has: id, text"):
         read_texts(tmp_path / "c.csv", encoding="latin-1", text="tekst")
 
 

@@ -6,13 +6,14 @@ import http.client
 import json
 import signal
 import socket
+import time
 
 import numpy as np
 import pytest
 from labeling_helpers import corpus, posix, post, request, rested, served, true_answer
 from test_cli import refused, run
 
-from hmrf_fast import HMRFKMeans, labeling
+from hmrf_fast import HMRFKMeans, datasets, labeling
 from hmrf_fast import io as files
 from hmrf_fast.active import SuperInstances
 from hmrf_fast.errors import AnswerError, InputError, StaleError
@@ -253,6 +254,26 @@ def test_a_desk_in_python(desk, tmp_path):
         assert request(page.url + "state").json["answered"] == 4
     with pytest.raises(OSError):
         request(page.url)
+
+
+def test_rows_without_texts_are_shown_by_their_values(tmp_path):
+    path = tmp_path / "flowers.csv"
+    flowers = datasets.load_iris()
+    lines = [f"f{row},{','.join(map(str, values))}" for row, values in enumerate(flowers.data)]
+    path.write_text("id,long,wide,petal,leaf\n" + "\n".join(lines) + "\n")
+    desk = labeling.Desk(files.read(path), 3, session=tmp_path / "s.jsonl", metric="sqeuclidean")
+    question = desk.state()["question"]
+    for row in question["rows"]:
+        values = dict(zip(("long", "wide", "petal", "leaf"), flowers.data[int(row["name"][1:])], strict=True))
+        told = dict(part.rsplit(" ", 1) for part in row["text"].split(", "))
+        assert {name: float(value) for name, value in told.items()} == values
+    assert question["similarity"] is None
+    desk.answer(0, question["pair"], "different")
+    while (state := desk.state())["fitting"]:
+        time.sleep(0.1)
+    desk.close()
+    terms = [term for cluster in state["fit"]["clusters"] for term in cluster["terms"]]
+    assert {term.split()[0] for term in terms} == {"more", "less"}
 
 
 def test_what_speaks_for_same_and_what_against(desk):

@@ -65,7 +65,7 @@ LAYERS = (
         "reporting",
     },
     {"hmrf_kmeans", "pckmeans", "seeded", "copkmeans", "spherical", "active", "loading"},
-    {"datasets", "selection", "protocol", "plotting", "ablations", "compiling"},
+    {"datasets", "artificial", "timing", "selection", "protocol", "plotting", "ablations", "compiling"},
     {"io"},
     {"labeling"},
     {"app"},

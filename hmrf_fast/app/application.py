@@ -7,7 +7,21 @@ from typing import Annotated
 import typer
 
 import hmrf_fast
-from hmrf_fast.app import ask, constraints, convert, demo, evaluate, fit, label, predict, report, vectorize, warmup
+from hmrf_fast.app import (
+    ask,
+    bench,
+    constraints,
+    convert,
+    demo,
+    evaluate,
+    fit,
+    label,
+    predict,
+    report,
+    select_k,
+    vectorize,
+    warmup,
+)
 
 __all__ = ["app"]
 
@@ -25,8 +39,17 @@ From texts to clusters:
     hmrf-fast predict res new.jsonl --out labels.csv
 
 \b
-Exit codes: 0 done, 2 bad input or usage (one sentence says what to mend), 3 constraints check found contradictions,
-130 interrupted, 75 interrupted and saved (fit --checkpoint: the same command goes on); 1 is a fault of this program.
+Exit codes:
+    0    done; also ask and label ended by Ctrl-C (label by SIGTERM, too), since every answer is saved
+    2    bad input or usage: one sentence on standard error says what to mend
+    3    constraints check found contradictions
+    75   interrupted and saved (fit --checkpoint): the same command goes on
+    130  interrupted by Ctrl-C
+    1    a fault of this program
+
+\b
+hmrf-fast --install-completion teaches the shell (bash, zsh, fish, PowerShell) to complete commands and options with
+Tab, from the next one you open; --show-completion prints what it would install.
 """
 
 # Plain help: panels cut long option names off, and draw a frame around the one sentence of an error.
@@ -58,9 +81,11 @@ app.command("fit", help=fit.HELP)(fit.fit)
 app.command("predict", help=predict.HELP)(predict.predict)
 app.command("evaluate", help=evaluate.HELP)(evaluate.evaluate)
 app.command("report", help=report.HELP)(report.report)
+app.command("select-k", help=select_k.HELP)(select_k.select_k)
 app.add_typer(_constraints, name="constraints")
 app.command("ask", help=ask.HELP)(ask.ask)
 app.command("label", help=label.HELP)(label.label)
 app.command("convert", help=convert.HELP)(convert.convert)
 app.command("warmup", help=warmup.HELP)(warmup.warmup)
+app.command("bench", help=bench.HELP)(bench.bench)
 app.command("demo", help=demo.HELP)(demo.demo)

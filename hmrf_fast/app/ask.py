@@ -17,6 +17,7 @@ from hmrf_fast.app.common import (
     RandomState,
     TextColumn,
     exit_codes,
+    interrupt_is_taken,
     reading,
 )
 
@@ -70,6 +71,7 @@ def ask(
         try:
             learner.fit(rows.in_memory(), oracle=oracle, constraints=known, session=files.session)
         except KeyboardInterrupt:
+            interrupt_is_taken()
             typer.echo("", err=True)
         write_constraints(files.pairs, learner.constraints_, rows.ids)
         if files.weights:

@@ -20,6 +20,7 @@ __all__ = [
     "Config",
     "Encoding",
     "FileFormat",
+    "FitMetric",
     "Force",
     "Format",
     "IdColumn",
@@ -31,6 +32,7 @@ __all__ = [
     "TextColumn",
     "Values",
     "exit_codes",
+    "interrupt_is_taken",
     "one_line",
     "reading",
     "saving",
@@ -50,6 +52,16 @@ class Metric(StrEnum):
     i_divergence = "i_divergence"
     sqeuclidean = "sqeuclidean"
     pearson = "pearson"
+
+
+class FitMetric(StrEnum):
+    """Those, and the one that only a fit knows."""
+
+    cosine = "cosine"
+    i_divergence = "i_divergence"
+    sqeuclidean = "sqeuclidean"
+    pearson = "pearson"
+    mahalanobis = "mahalanobis"
 
 
 class Values(StrEnum):
@@ -111,9 +123,15 @@ def _insisting_on_interrupts() -> Iterator[None]:
     try:
         yield
     finally:
-        signal.setitimer(signal.ITIMER_REAL, 0)
+        interrupt_is_taken()
         for number, handler in before.items():
             signal.signal(number, handler)
+
+
+def interrupt_is_taken() -> None:
+    """Ctrl-C was heard, and what comes now must not be cut short by it."""
+    if hasattr(signal, "setitimer"):
+        signal.setitimer(signal.ITIMER_REAL, 0)
 
 
 def reading(
@@ -143,13 +161,16 @@ def saving(checkpoint: Path | None) -> Iterator[None]:
 @contextmanager
 def exit_codes() -> Iterator[None]:
     """Turn the library's errors, and scikit-learn's about X, into one sentence and exit code 2, Ctrl-C into 130,
-    warnings into single lines."""
+    warnings into single lines.
+
+    0 done, 2 bad input, `CONTRADICTORY`, `SAVED`, 130 interrupted; see ``application.py``, which tells people."""
     try:
         with warnings.catch_warnings(), _insisting_on_interrupts():
             warnings.showwarning = lambda message, *_: typer.echo(f"Warning: {one_line(message)}", err=True)
             yield
-    except (ValueError, TypeError) as error:
-        typer.echo(f"Error: {one_line(error)}", err=True)
+    except (ValueError, TypeError, MemoryError) as error:
+        told = one_line(error) or "there is not enough memory; take fewer rows, features or clusters"
+        typer.echo(f"Error: {told}", err=True)
         raise typer.Exit(2) from None
     except KeyboardInterrupt:
         typer.echo("Interrupted.", err=True)

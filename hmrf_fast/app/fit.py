@@ -17,7 +17,6 @@ from hmrf_fast.app.common import (
     Format,
     IdColumn,
     LabelColumn,
-    Metric,
     NThreads,
     Quiet,
     RandomState,
@@ -27,6 +26,8 @@ from hmrf_fast.app.common import (
     saving,
 )
 from hmrf_fast.app.dry_run import tell
+from hmrf_fast.app.estimators import EstimatorName, MetricOption, estimator_of
+from hmrf_fast.app.logs import LogFile, logged
 from hmrf_fast.app.progress import ProgressOption, Show, progress
 
 __all__ = ["HELP", "fit"]
@@ -62,14 +63,9 @@ _Data = Annotated[str, typer.Argument(metavar="DATA", help="The rows to cluster.
 _Clusters = Annotated[int, typer.Option("--n-clusters", "-k", min=1, help="Number of clusters.")]
 _Out = Annotated[Path, typer.Option(help="Folder for the results.")]
 _Constraints = Annotated[Path | None, typer.Option(help="Pairs, labels or groups; see above.")]
-_Estimator = Annotated[
-    str,
-    typer.Option(
-        help="HMRFKMeans, PCKMeans (a constant price per pair), COPKMeans (hard pairs), SeededKMeans, "
-        "ConstrainedKMeans (labels), SphericalKMeans (nothing known)."
-    ),
+_SampleWeight = Annotated[
+    Path | None, typer.Option(help="Table with id (or row) and weight: how much rows count; 1 where not named.")
 ]
-_Metric = Annotated[Metric | None, typer.Option(help="Distance. [default: the estimator's, cosine for HMRFKMeans]")]
 _Values = Annotated[
     str | None,
     typer.Option(help="counts or tfidf, where there is a choice. [default: counts for i_divergence]"),
@@ -108,8 +104,9 @@ def fit(
     n_clusters: _Clusters,
     out: _Out,
     constraints: _Constraints = None,
-    estimator: _Estimator = "HMRFKMeans",
-    metric: _Metric = None,
+    sample_weight: _SampleWeight = None,
+    estimator: EstimatorName = "HMRFKMeans",
+    metric: MetricOption = None,
     values: _Values = None,
     learn_weights: _Learn = None,
     must_link_weight: _MustWeight = None,
@@ -133,6 +130,7 @@ def fit(
     force: Force = False,
     quiet: Quiet = False,
     show: ProgressOption = Show.auto,
+    log_json: LogFile = None,
     config: Config = None,
 ) -> None:
     """Run the command; options left out keep the defaults of the estimator."""
@@ -153,35 +151,38 @@ def fit(
         "checkpoint_every": checkpoint_every,
     }
     settings = {name: value for name, value in chosen.items() if value is not None}
-    with exit_codes():
-        from hmrf_fast.io import Results, read, read_constraints
+    with exit_codes(), logged(log_json):
+        from hmrf_fast.io import Results, read, read_constraints, read_weights
         from hmrf_fast.io.results import open_folder
         from hmrf_fast.resources import estimate_fit
 
         if resume:
             _refuse_without_checkpoint(checkpoint)
-        model = _estimator(estimator, settings)
+        model = estimator_of(estimator, settings)
         how = reading(text, id, label, file_format, encoding)
         rows = read(data, metric=getattr(model, "metric", "cosine"), values=values, **how)
-        known = {}
+        known: dict[str, Any] = {}
         if constraints is not None:
             known["constraints"] = read_constraints(constraints, rows.n_rows, rows.ids)
+        if sample_weight is not None:
+            known["sample_weight"] = read_weights(sample_weight, rows.n_rows, rows.ids)
         if dry_run:
-            tell(estimate_fit(model, rows.matrix, **known), rows.matrix)
+            tell(estimate_fit(model, rows.matrix, known.get("constraints")), rows.matrix)
             return
         open_folder(out, force)
         started = perf_counter()
         with progress(show, quiet, model.max_iter) as callback, saving(checkpoint):
             model.set_params(callback=callback).fit(rows.matrix, **known)
         seconds = perf_counter() - started
-        told = _summary(model, rows, settings, {"data": data, "constraints": constraints}, seconds)
+        files = {"data": data, "constraints": constraints, "sample_weight": sample_weight}
+        told = _summary(model, rows, settings, files, seconds)
         Results(model.set_params(callback=None), rows, told).save(out)
         if not quiet:
             typer.echo(f"{rows.n_rows} rows in {n_clusters} clusters: {model.n_iter_} iterations, {seconds:.2f} s")
             typer.echo(
                 f"objective {model.objective_:.6g}, {'converged' if model.converged_ else 'stopped at max_iter'}"
             )
-            if known:
+            if constraints is not None:
                 typer.echo(str(model.constraint_report_))
             typer.echo(f"written to {out}: labels.csv, model.npz, summary.json, data")
 
@@ -194,19 +195,6 @@ def _refuse_without_checkpoint(checkpoint: Path | None) -> None:
         raise CheckpointError("--resume needs --checkpoint FILE, to go on from")
     if not has_place(checkpoint):
         raise CheckpointError(f"{checkpoint}: there is no checkpoint to go on from; without --resume a new fit begins")
-
-
-def _estimator(name: str, settings: dict[str, Any]) -> Any:
-    from hmrf_fast.errors import InputError
-    from hmrf_fast.loading import ESTIMATORS
-
-    if name not in ESTIMATORS:
-        raise InputError(f"--estimator {name!r} is none of {', '.join(ESTIMATORS)}")
-    model: Any = ESTIMATORS[name]()
-    for parameter in settings:
-        if parameter not in model.get_params():
-            raise InputError(f"{name} has no --{parameter.replace('_', '-')}; leave it out or choose another estimator")
-    return model.set_params(**settings)
 
 
 def _summary(model: Any, rows: Any, settings: dict[str, Any], files: dict[str, Any], seconds: float) -> dict[str, Any]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import logging
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -12,9 +13,11 @@ from typing import Annotated, Any
 
 import typer
 from rich.console import Console
-from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeRemainingColumn
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn, TextColumn, TimeRemainingColumn
 
-__all__ = ["ProgressOption", "Show", "progress"]
+from hmrf_fast.app.logs import heard
+
+__all__ = ["ProgressOption", "Show", "counting", "progress"]
 
 EVERY = 2.0  # seconds between lines
 
@@ -40,15 +43,39 @@ Callback = Callable[[dict[str, Any]], None]
 
 @contextmanager
 def progress(show: Show, quiet: bool, max_iter: int) -> Iterator[Callback | None]:
-    """Give the ``callback`` of a fit that shows its progress; None where nothing is to be shown."""
-    if show is Show.auto:
-        show = Show.bar if sys.stderr.isatty() else Show.plain
-    if quiet or show is Show.none:
+    """Give the ``callback`` of a fit that shows its progress; None where nothing is to be shown.
+
+    What comes before the first iteration, the search for starts in few dimensions, is known from the library's log.
+    """
+    show = _resolved(show, quiet)
+    if show is Show.none:
         yield None
     elif show is Show.bar:
         yield from _bar(max_iter)
     else:
-        yield _lines(max_iter, as_json=show is Show.json)
+        lines = _Lines(max_iter, as_json=show is Show.json)
+        with heard(_Search(lines.search)):
+            yield lines.notify
+
+
+def _resolved(show: Show, quiet: bool) -> Show:
+    if quiet:
+        return Show.none
+    if show is Show.auto:
+        return Show.bar if sys.stderr.isatty() else Show.plain
+    return show
+
+
+class _Search(logging.Handler):
+    """Hands on what the log tells of the search for a start."""
+
+    def __init__(self, tell: Callback) -> None:
+        super().__init__()
+        self._tell = tell
+
+    def emit(self, record: logging.LogRecord) -> None:
+        if isinstance(record.args, dict) and "runs" in record.args:
+            self._tell(record.args)
 
 
 class _Clock:
@@ -89,26 +116,62 @@ def _bar(max_iter: int) -> Iterator[Callback]:
             name = f"start {state['start']}, iteration {state['iteration']}"
             bar.update(task, description=name, completed=state["iteration"], told=told)
 
-        yield notify
+        def search(state: dict[str, Any]) -> None:
+            name = f"looking for start {state['start']} in {state['rank']} dimensions"
+            bar.update(task, description=name, completed=state["run"], total=state["runs"], told="")
+
+        with heard(_Search(search)):
+            yield notify
 
 
-def _lines(max_iter: int, as_json: bool) -> Callback:
-    clock = _Clock(max_iter)
-    last = perf_counter()
+class _Lines:
+    """Progress line by line: all as JSON, else one every few seconds."""
 
-    def notify(state: dict[str, Any]) -> None:
-        nonlocal last
-        rate, left = clock.read(state)
-        if as_json:
-            told = {"rate": round(rate, 3), "seconds_left": round(left, 3) if rate else None}
-            typer.echo(json.dumps(state | told), err=True)
-        elif perf_counter() - last >= EVERY:
-            last = perf_counter()
-            eta = f", {left:.0f} s left at most" if rate else ""
-            typer.echo(
-                f"start {state['start']}, iteration {state['iteration']}: J = {state['objective']:.10g}, "
-                f"{state['changed']} moved, {rate:.1f} iterations/s{eta}",
-                err=True,
-            )
+    def __init__(self, max_iter: int, as_json: bool) -> None:
+        self._as_json = as_json
+        self._clock = _Clock(max_iter)
+        self._last = perf_counter()
 
-    return notify
+    def search(self, state: dict[str, Any]) -> None:
+        self._tell(
+            state,
+            f"start {state['start']}: looked for in {state['rank']} dimensions, run {state['run']} of {state['runs']}",
+        )
+
+    def notify(self, state: dict[str, Any]) -> None:
+        rate, left = self._clock.read(state)
+        told = {"rate": round(rate, 3), "seconds_left": round(left, 3) if rate else None}
+        eta = f", {left:.0f} s left at most" if rate else ""
+        self._tell(
+            state | told,
+            f"start {state['start']}, iteration {state['iteration']}: J = {state['objective']:.10g}, "
+            f"{state['changed']} moved, {rate:.1f} iterations/s{eta}",
+        )
+
+    def count(self, what: str, done: int, total: int) -> None:
+        self._tell({"what": what, "done": done, "total": total}, f"{done} of {total}: {what}")
+
+    def _tell(self, values: dict[str, Any], line: str) -> None:
+        if self._as_json:
+            typer.echo(json.dumps(values), err=True)
+        elif perf_counter() - self._last >= EVERY:
+            self._last = perf_counter()
+            typer.echo(line, err=True)
+
+
+@contextmanager
+def counting(show: Show, quiet: bool, total: int) -> Iterator[Callable[[str, int], None] | None]:
+    """Give a function that is called with what was done and the number of steps done so far, of ``total``."""
+    show = _resolved(show, quiet)
+    if show is Show.none:
+        yield None
+    elif show is Show.bar:
+        columns = (
+            TextColumn("{task.description}"), BarColumn(bar_width=20), MofNCompleteColumn(), TimeRemainingColumn()
+        )  # fmt: skip
+        with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
+            task = bar.add_task("", total=total)
+            yield lambda what, done: bar.update(task, description=what, completed=done)
+    else:
+        lines = _Lines(1, as_json=show is Show.json)
+        yield lambda what, done: lines.count(what, done, total)

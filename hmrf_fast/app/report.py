@@ -41,5 +41,7 @@ def report(
         try:
             made.save(page)
         except OSError as error:
-            raise FileError(f"{page}: cannot be written to ({error.strerror or error})") from error
+            raise FileError(
+                f"{page}: cannot be written to ({error.strerror or error}); choose another (--out)"
+            ) from error
         typer.echo(f"{page}: {made.title}")

@@ -109,14 +109,14 @@ def write_constraints(path: str | os.PathLike[str], constraints: Constraints, id
     try:
         replace_file(path, lambda file: file.write(stream.getvalue().encode("utf-8", errors="replace")))
     except OSError as error:
-        raise FileError(f"{path}: cannot be written ({error.strerror or error})") from error
+        raise FileError(f"{path}: cannot be written ({error.strerror or error}); choose another place") from error
 
 
 def _pairs(table: Table, n_rows: int, ids: Sequence[str] | None) -> Constraints:
     rows = row_numbers(table, ("i", "j"), n_rows, ids)
     same = np.flatnonzero(rows[:, 0] == rows[:, 1])
     if same.size:
-        raise FileError(f"{table.place(same[0])}: row {rows[same[0], 0]} is paired with itself")
+        raise FileError(f"{table.place(same[0])}: row {rows[same[0], 0]} is paired with itself; leave the line out")
     must = np.array([_kind(table, row) for row in range(table.n_rows)])
     if "weight" not in table.columns:
         return Constraints(rows[must], rows[~must])
@@ -140,7 +140,9 @@ def _by_id(table: Table, row: int, value: Any, lookup: dict[str, int]) -> int:
     try:
         return lookup[str(value)]
     except KeyError:
-        raise FileError(f"{table.place(row)}: the data have no row with the id {value!r}") from None
+        raise FileError(
+            f"{table.place(row)}: the data have no row with the id {value!r}; correct it or leave the line out"
+        ) from None
 
 
 def _by_number(table: Table, row: int, value: Any, n_rows: int, ids: Sequence[str] | None) -> int:
@@ -180,7 +182,9 @@ def refuse_repeated(table: Table, rows: np.ndarray) -> None:
     again = np.flatnonzero(rows[order][1:] == rows[order][:-1])
     if again.size:
         first, second = order[again[0]], order[again[0] + 1]
-        raise FileError(f"{table.place(second)}: row {rows[second]} was named before ({table.place(first)})")
+        raise FileError(
+            f"{table.place(second)}: row {rows[second]} was named before ({table.place(first)}); keep one of the two"
+        )
 
 
 def _spread(table: Table, name: str, rows: np.ndarray, n_rows: int) -> Any:

@@ -104,7 +104,9 @@ class DataSet:
             replace_file(folder / ROWS, lambda file: file.write(gzip.compress(self._lines(), 6, mtime=0)))
             replace_file(folder / ABOUT, lambda file: file.write(json.dumps(about).encode("ascii")))
         except OSError as error:
-            raise FileError(f"{folder}: cannot be written to ({error.strerror or error})") from error
+            raise FileError(
+                f"{folder}: cannot be written to ({error.strerror or error}); choose another place"
+            ) from error
 
     def check_features(self, other: DataSet) -> None:
         """Refuse to compare with rows of other features.

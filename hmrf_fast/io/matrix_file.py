@@ -64,12 +64,14 @@ def read_npz(path: Path, values: str | None = None, metric: str = "cosine") -> t
             if "X" in names:
                 return _checked(archive["X"]), others
     except FileNotFoundError:
-        raise FileError(f"{path}: there is no such file") from None
+        raise FileError(f"{path}: there is no such file; check the name and the folder") from None
     except HMRFError:
         raise
     except _UNREADABLE as error:
         told = in_short(error)
-        raise FileError(f"{path}: cannot be read as a matrix in .npz format ({told})") from error
+        raise FileError(
+            f"{path}: cannot be read as a matrix in .npz format ({told}); write it with scipy.sparse.save_npz"
+        ) from error
     raise FileError(
         f"{path}: holds {_list(names)}, but neither a matrix of scipy.sparse.save_npz "
         "nor arrays indices, indptr, shape nor an array X"

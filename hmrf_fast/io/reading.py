@@ -138,7 +138,7 @@ def _svmlight(path: str | os.PathLike[str]) -> DataSet:
     try:
         matrix, labels = load_svmlight_file(io.BytesIO(read_bytes(path)))
     except (ValueError, TypeError, OverflowError) as error:
-        raise FileError(f"{path}: cannot be read as svmlight ({in_short(error)})") from error
+        raise FileError(f"{path}: cannot be read as svmlight ({in_short(error)}); write it anew") from error
     told: list[str | None] = [f"{label:g}" for label in labels]
     return DataSet(matrix, None, None, told if len(set(told)) > 1 else None)
 
@@ -149,11 +149,11 @@ def _anndata(path: Path) -> DataSet:
     except ModuleNotFoundError:
         raise missing("anndata", "anndata", path) from None
     if not path.is_file():
-        raise FileError(f"{path}: there is no such file")
+        raise FileError(f"{path}: there is no such file; check the name and the folder")
     try:
         cells = anndata.read_h5ad(path)
     except Exception as error:  # whatever HDF5 and anndata raise between them
-        raise FileError(f"{path}: cannot be read as .h5ad ({in_short(error)})") from error
+        raise FileError(f"{path}: cannot be read as .h5ad ({in_short(error)}); write it anew") from error
     if cells.X is None:
         raise FileError(f"{path}: has no matrix X")
     ids = cells.obs_names.tolist()

@@ -72,7 +72,9 @@ class Results:
         try:
             replace_file(folder / SUMMARY, lambda file: file.write(text.encode("ascii")))
         except OSError as error:
-            raise FileError(f"{folder}: cannot be written to ({error.strerror or error})") from error
+            raise FileError(
+                f"{folder}: cannot be written to ({error.strerror or error}); choose another place"
+            ) from error
 
 
 def load_results(folder: str | os.PathLike[str]) -> Results:
@@ -124,7 +126,7 @@ def open_folder(folder: str | os.PathLike[str], force: bool = False) -> None:
         with tempfile.TemporaryFile(dir=folder):
             pass
     except OSError as error:
-        raise FileError(f"{folder}: cannot be written to ({error.strerror or error})") from error
+        raise FileError(f"{folder}: cannot be written to ({error.strerror or error}); choose another place") from error
 
 
 def write_labels(

@@ -24,7 +24,7 @@ def read_bytes(path: str | os.PathLike[str]) -> bytes:
     try:
         content = sys.stdin.buffer.read() if str(path) == STDIN else Path(path).read_bytes()
     except FileNotFoundError:
-        raise FileError(f"{path}: there is no such file") from None
+        raise FileError(f"{path}: there is no such file; check the name and the folder") from None
     except OSError as error:
         raise FileError(f"{path}: {error.strerror or error}") from error
     if not content.startswith(_GZIP):

@@ -90,7 +90,8 @@ def _json_lines(path: str | os.PathLike[str], text: str) -> Table:
         try:
             record = json.loads(line)
         except (ValueError, RecursionError) as error:
-            raise FileError(f"{path}, line {number}: {line.strip()[:60]!r} is not JSON ({in_short(error)})") from None
+            told = f"{line.strip()[:60]!r} is not JSON ({in_short(error)}); one object per line is expected"
+            raise FileError(f"{path}, line {number}: {told}") from None
         if not isinstance(record, dict):
             raise FileError(f"{path}, line {number}: {line.strip()[:60]!r} is no JSON object; one per line is expected")
         for name, value in record.items():
@@ -126,11 +127,16 @@ def _csv(
                 if first:
                     continue
             if len(cells) != len(names):
-                raise FileError(f"{place}: {len(cells)} columns, expected {len(names)} ({','.join(names)})")
+                raise FileError(
+                    f"{place}: {len(cells)} columns, expected {len(names)} ({','.join(names)}); put cells with commas "
+                    "in double quotes"
+                )
             rows.append(stripped if headerless else cells)
             lines.append(reader.line_num)
     except csv.Error as error:
-        raise FileError(f"{path}: is not a CSV text file ({in_short(error)})") from error
+        raise FileError(
+            f"{path}: is not a CSV text file ({in_short(error)}); save it as CSV, or say what it is (--format)"
+        ) from error
     finally:
         csv.field_size_limit(limit)
     columns = {name: [row[k] or None for row in rows] for k, name in enumerate(names or [])}
@@ -140,7 +146,7 @@ def _csv(
 def _names(cells: list[str], first: bool, headerless: Sequence[Sequence[str]], place: str) -> list[str]:
     if first:
         if len(set(cells)) < len(cells):
-            raise FileError(f"{place}: two columns have the same name ({','.join(cells)})")
+            raise FileError(f"{place}: two columns have the same name ({','.join(cells)}); rename one")
         return cells
     for names in headerless:
         if len(names) == len(cells):
@@ -159,7 +165,7 @@ def _parquet(path: str | os.PathLike[str]) -> Table:
     try:
         table = pyarrow.parquet.read_table(pyarrow.BufferReader(content))
     except (pyarrow.ArrowException, OSError) as error:
-        raise FileError(f"{path}: cannot be read as Parquet ({in_short(error)})") from error
+        raise FileError(f"{path}: cannot be read as Parquet ({in_short(error)}); write it anew") from error
     return Table(str(path), table.to_pydict(), None, table.num_rows)
 
 
@@ -175,7 +181,7 @@ def write_table(path: str | os.PathLike[str], columns: Mapping[str, Iterable[Any
     try:
         replace_file(path, lambda file: file.write(content))
     except OSError as error:
-        raise FileError(f"{path}: cannot be written ({error.strerror or error})") from error
+        raise FileError(f"{path}: cannot be written ({error.strerror or error}); choose another place") from error
 
 
 def _as_csv(columns: Mapping[str, Iterable[Any]]) -> bytes:

@@ -75,7 +75,7 @@ def read_texts(
 def texts_of(table: Table, text: str | None = None, id: str | None = None, label: str | None = None) -> Texts:
     """The texts in a table that was read; see `read_texts`."""
     if not table.n_rows:
-        raise FileError(f"{table.path}: holds no rows")
+        raise FileError(f"{table.path}: holds no rows; give a file with some")
     names = text.split(",") if text else [name for name in TEXT_COLUMNS if name in table.columns][:1]
     if not names:
         raise FileError(
@@ -109,13 +109,13 @@ def _labels(table: Table, name: str | None) -> list[str | None] | None:
 
 def _strings(table: Table, name: str, required: bool) -> list[str | None]:
     if name not in table.columns:
-        raise FileError(f"{table.path}: has no column {name!r}; it has {', '.join(table.columns)}")
+        raise FileError(f"{table.path}: has no column {name!r}; name one that it has: {', '.join(table.columns)}")
     found: list[str | None] = []
     for row, value in enumerate(table.columns[name]):
         if isinstance(value, (dict, list)):
-            raise FileError(f"{table.place(row)}: {name} is no text but a {type(value).__name__}")
+            raise FileError(f"{table.place(row)}: {name} is no text but a {type(value).__name__}; name another column")
         if value is None and required:
-            raise FileError(f"{table.place(row)}: has no {name}")
+            raise FileError(f"{table.place(row)}: has no {name}; fill it in or leave the row out")
         found.append(None if value is None else str(value))
     return found
 
@@ -123,7 +123,7 @@ def _strings(table: Table, name: str, required: bool) -> list[str | None]:
 def _folder(folder: Path, encoding: str) -> Texts:
     paths = sorted(path for path in folder.rglob("*") if path.is_file() and not path.name.startswith("."))
     if not paths:
-        raise FileError(f"{folder}: holds no files")
+        raise FileError(f"{folder}: holds no files; give a folder of text files")
     texts = [read_text(path, encoding) for path in paths]
     ids = [path.relative_to(folder).as_posix() for path in paths]
     labels: list[str | None] = [path.parent.name if path.parent != folder else None for path in paths]

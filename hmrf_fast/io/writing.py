@@ -58,7 +58,7 @@ def write(data: DataSet, path: str | os.PathLike[str]) -> None:
                 f"{path}: '.{kind}' is none of .npz, .mtx, .svm, .h5ad, .store, or a name without an ending"
             )
     except OSError as error:
-        raise FileError(f"{path}: cannot be written ({error.strerror or error})") from error
+        raise FileError(f"{path}: cannot be written ({error.strerror or error}); choose another place") from error
 
 
 def _svmlight(data: DataSet) -> bytes:

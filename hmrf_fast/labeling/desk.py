@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from hmrf_fast import inputs
-from hmrf_fast.active import SuperInstances, top_terms
+from hmrf_fast.active import SuperInstances
 from hmrf_fast.active.knowledge import DIFFERENT, SAME, UNKNOWN
 from hmrf_fast.constraints import Constraints
 from hmrf_fast.errors import AnswerError, StaleError
@@ -22,6 +22,7 @@ from hmrf_fast.reporting.facts import seen_by_metric
 from hmrf_fast.reporting.names import Names
 from hmrf_fast.reporting.pair_terms import PairExplainer
 
+VALUES = 12  # shown of a row without a text
 WORDS = {"same": True, "different": False, "unknown": None}
 _NAMED = {SAME: "same", DIFFERENT: "different", UNKNOWN: "unknown"}
 
@@ -203,7 +204,9 @@ class Desk:
     def _text(self, row: int) -> str:
         told = self._names.text(row)
         if not told and self._names.texts is None:
-            told = top_terms(self._matrix[[row]], self._data.features)[0]
+            values = self._matrix[[row]]
+            largest = np.argsort(-np.abs(values.data), kind="stable")[:VALUES]
+            told = ", ".join(f"{self._names.feature(values.indices[k])} {values.data[k]:.4g}" for k in largest)
         return told if len(told) <= self._width else told[: self._width].rstrip() + " \N{HORIZONTAL ELLIPSIS}"
 
     def _last(self) -> dict[str, Any] | None:

@@ -6,7 +6,7 @@ import threading
 from collections.abc import Callable
 from typing import Any
 
-PATIENCE = 10.0  # seconds that closing waits for the work to notice
+PATIENCE = 3.0  # seconds that closing waits for the work to notice
 
 
 class Closed(Exception):
@@ -65,5 +65,7 @@ class Follower:
                 newest, self._working = self._waiting.pop(), True
             try:
                 self._work(newest)
-            except Closed:
+            except Exception:  # a program that ends takes the work's threads away
+                if not self._closed:
+                    raise
                 return

@@ -14,7 +14,7 @@ from hmrf_fast.errors import HMRFError, HMRFWarning
 from hmrf_fast.hmrf_kmeans import HMRFKMeans
 from hmrf_fast.labeling.clusters import Flow, changes, numbered
 from hmrf_fast.labeling.follower import Follower
-from hmrf_fast.reporting.terms import membership, top_terms
+from hmrf_fast.reporting.terms import Term, membership, top_terms
 
 TERMS = 8
 FEWEST = 2  # clusters while the answers show fewer
@@ -102,7 +102,11 @@ class Refit:
             labels,
             tuple(np.bincount(labels, minlength=n_clusters).tolist()),
             tuple(np.bincount(labels[placed], minlength=n_clusters).tolist()),
-            tuple(tuple(term.name for term in one.by_weight) for one in told),
+            tuple(tuple(_named(term, centred) for term in one.by_weight) for one in told),
             n_moved,
             flows,
         )
+
+
+def _named(term: Term, centred: bool) -> str:
+    return f"{'more' if term.salience > 0 else 'less'} {term.name}" if centred else term.name
