@@ -86,6 +86,11 @@ def _fitted(model: Any, X: Any, known: dict[str, Any]) -> Outcome:
     return Outcome(model.labels_, model.n_iter_, model.objective_)
 
 
+def _advised(trial: Trial) -> Outcome:
+    """`HMRFKMeans` with the metric that its documentation advises for such rows, and defaults else."""
+    return _hmrf(metric="mahalanobis")(trial) if is_short(trial.corpus) else _hmrf()(trial)
+
+
 def _hmrf(**settings: Any) -> Callable[[Trial], Outcome]:
     """`HMRFKMeans` with settings; the metric is the set's own unless they name one."""
 
@@ -141,11 +146,11 @@ def _seeded(trial: Trial) -> Outcome:
 
 def _ours() -> dict[str, Method]:
     methods = {
-        "default": Method(_hmrf()),
+        "default": Method(_advised),
+        "default, sqeuclidean": Method(_hmrf(), is_short),
         "default, given pairs": Method(_hmrf(infer_constraints=False)),  # what the documentation advises under noise
         "default, learned weights": Method(_hmrf(learn_weights=True)),
         "default, i_divergence": Method(_hmrf(metric="i_divergence"), has_counts),
-        "default, mahalanobis": Method(_hmrf(metric="mahalanobis"), is_short),
         "PCKMeans": Method(_pckmeans),
         "COPKMeans": Method(_copkmeans),
         "SeededKMeans": Method(_seeded),
