@@ -63,7 +63,7 @@ def newest_versions(session: nox.Session) -> None:
 @nox.session
 def coverage(session: nox.Session) -> None:
     """Lines and branches of the Python layer, then of the kernels with the compiler off."""
-    session.install("-e", ".[test]", "coverage[toml]>=7.6")
+    session.install("-e", ".[test]", "coverage[toml]>=7.10")
     session.run("coverage", "run", "-m", "pytest", *session.posargs)
     session.run("coverage", "combine", success_codes=[0, 1])
     session.run("coverage", "report", "--fail-under=95", "--include=hmrf_fast/*")

@@ -19,7 +19,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from hmrf_fast import COPKMeans, HMRFKMeans, PCKMeans, SeededKMeans, SphericalKMeans
-from hmrf_fast.errors import InfeasibleError, InputError
+from hmrf_fast.errors import ContradictionError, InfeasibleError, InputError
 from hmrf_fast.kernels.metrics import METRICS
 
 SHARE, LEAST = 1.05, 16.0  # of growth that is noise, and megabytes
@@ -55,7 +55,7 @@ def one_fit(rng: np.random.Generator) -> bool:
         model = HMRFKMeans(n_clusters, metric=metric, learn_weights=bool(rng.integers(2)), **common)
     try:
         model.fit(X, **known)
-    except (InputError, InfeasibleError):
+    except (InputError, ContradictionError, InfeasibleError):
         return True
     assert np.isfinite(model.cluster_centers_).all() and np.isfinite(model.objective_)
     assert model.labels_.min() >= 0 and model.labels_.max() < n_clusters
@@ -72,7 +72,7 @@ def soak(minutes: float, seed: int) -> list[float]:
         fits += 1
         if spent > step * (len(sizes) + 1):
             gc.collect()
-            sizes.append(resident())
+            sizes += [resident()] * max(1, int(spent / step) - len(sizes))
             print(f"{spent / 60:6.1f} min  {fits:7d} fits  {refused:6d} refused  {sizes[-1]:8.1f} MB", flush=True)
     return sizes
 

@@ -99,8 +99,8 @@ class DaskRows(Rows):
         self, task: Callable, inputs: tuple = (), outputs: tuple = (), shared: tuple = (), *, n_threads: int = 1,
         wanted: np.ndarray | None = None, bounds: np.ndarray | None = None, private: tuple = (), stays: bool = False,
     ) -> Iterator[Any]:  # fmt: skip
-        """See `Rows.map`; the grid is that of the partitions, whatever the caller wants, and a task has one thread:
-        workers are many."""
+        """See `Rows.map`; the grid is that of the partitions, whatever the caller wants, and the number of threads
+        is that of the worker."""
         what = Pass(task, inputs, outputs, private, shared, wanted, stays)
         yield from self._crew.run(what)
 

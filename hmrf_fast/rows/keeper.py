@@ -99,7 +99,10 @@ class Keeper:
     """
 
     def __init__(self, firsts: list[int], corpora: list[Corpus]):
-        self._blocks = [make_block(_mine(corpus), first) for first, corpus in zip(firsts, corpora, strict=True)]
+        from distributed import get_worker
+
+        blocks = (make_block(_mine(corpus), first) for first, corpus in zip(firsts, corpora, strict=True))
+        self._blocks = [block._replace(n_threads=get_worker().state.nthreads) for block in blocks]
         self._held: dict[int, list[np.ndarray]] = {}
         self._incoming: Window | None = None
         self._outgoing: Window | None = None
