@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import mmap
 import os
 from collections.abc import Iterator
 from functools import cache
@@ -59,7 +60,7 @@ def cpu_quota(root: Path = ROOT) -> float | None:
 
 def available_memory(root: Path = ROOT) -> int | None:
     """Bytes that this process can still take: what the system has free or can free, and what is left of the limits of
-    its control groups.
+    its control groups and of its own.
 
     Parameters
     ----------
@@ -82,7 +83,17 @@ def available_memory(root: Path = ROOT) -> int | None:
                 # Files that were read stay in memory as long as nobody else needs it; they count as used.
                 kept = _fields(folder / "memory.stat").get("inactive_file", 0)
                 left.append(max(int(bound) - int(taken) + kept, 0))
-    return min(left)
+    return min([*left, *_own_limits(root)])
+
+
+def _own_limits(root: Path) -> Iterator[int]:
+    """What is left of the limits of the process itself (``ulimit -v`` and ``-d``)."""
+    taken = _text(root / "proc" / "self" / "statm").split()  # in pages: size, ..., data and stack
+    for line in _text(root / "proc" / "self" / "limits").splitlines():
+        for name, field in (("Max address space", 0), ("Max data size", 5)):
+            soft = line.removeprefix(name).split()[:1] if line.startswith(name) else []
+            if soft and soft[0].isdigit() and len(taken) > field:
+                yield max(int(soft[0]) - int(taken[field]) * mmap.PAGESIZE, 0)
 
 
 def _groups(root: Path, controller: str) -> Iterator[Path]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import mmap
 import os
 import subprocess
 import sys
@@ -50,6 +51,11 @@ def test_available_memory(tmp_path):
     write(tmp_path, group | {"sys/fs/cgroup/a/memory.current": "2000000\n"})
     assert available_memory(tmp_path) == 1_000_000
     write(tmp_path, {"sys/fs/cgroup/a/memory.stat": "anon 5\ninactive_file 300000\n"})
+    assert available_memory(tmp_path) == 1_300_000
+    limits = "Max data size   unlimited  unlimited  bytes\nMax address space   {}  unlimited  bytes\n"
+    write(tmp_path, {"proc/self/statm": "20 5 2 1 0 4 0\n", "proc/self/limits": limits.format(30 * mmap.PAGESIZE)})
+    assert available_memory(tmp_path) == 10 * mmap.PAGESIZE
+    write(tmp_path, {"proc/self/limits": limits.format("unlimited")})
     assert available_memory(tmp_path) == 1_300_000
 
 

@@ -21,7 +21,7 @@ from hmrf_fast.errors import InputError
 from hmrf_fast.inputs import as_corpus, canonical
 from hmrf_fast.kernels.types import Corpus
 from hmrf_fast.rows.block import Block, Few
-from hmrf_fast.rows.crew import Crew, Pass, client_or_current
+from hmrf_fast.rows.crew import Crew, Pass
 from hmrf_fast.rows.disk import DiskRows
 from hmrf_fast.rows.interface import Rows, make_block, numbers_in
 from hmrf_fast.rows.keeper import rows_of
@@ -46,7 +46,7 @@ class DaskRows(Rows):
     """
 
     def __init__(self, source: Any, client: Any = None):
-        self.client = client_or_current(client)
+        self.client = _client(client)
         self._parts = self.client.compute(_partitions(source))
         facts = self.client.gather([self._submit(_facts, part) for part in self._parts])
         widths, kinds = sorted({one[1] for one in facts}), sorted({one[2] for one in facts})
@@ -133,6 +133,17 @@ def is_dask(X: Any) -> bool:
     if isinstance(X, list):
         return bool(X) and all(type(one).__module__.startswith("dask.delayed") for one in X)
     return type(X).__module__.startswith("dask.array")
+
+
+def _client(client: Any) -> Any:
+    try:
+        from distributed import get_client
+    except ImportError:
+        raise InputError("rows on a cluster need Dask: pip install hmrf_fast[dask]") from None
+    try:
+        return get_client() if client is None else client
+    except ValueError:
+        raise InputError("rows on a cluster need a distributed.Client: make one first") from None
 
 
 def _partitions(source: Any) -> list[Any]:

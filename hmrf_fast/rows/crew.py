@@ -12,7 +12,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from hmrf_fast.errors import InputError
 from hmrf_fast.rows.interface import numbers_in
 from hmrf_fast.rows.keeper import Keeper, Order, Packet, Part, carried, replaced
 from hmrf_fast.rows.window import Place, Window, new_file
@@ -63,8 +62,14 @@ class _Tokens:
         found = self._known.get(id(array))
         if found is not None and found[0]() is array:
             return found[1]
-        token, self._next, place, gone = self._next, self._next + 1, id(array), self.gone
-        self._known[place] = weakref.ref(array, lambda _: gone.add(token)), token
+        token, self._next, place, known, gone = self._next, self._next + 1, id(array), self._known, self.gone
+
+        def forget(_: weakref.ref) -> None:
+            gone.add(token)
+            if place in known and known[place][1] == token:
+                del known[place]
+
+        known[place] = weakref.ref(array, forget), token
         return token
 
 
@@ -191,6 +196,7 @@ class Crew:
             shared, n_shared = packet.add(what.shared), len(packet.arrays)
             orders.append(self._order(what, hand, mine, packet, waits)._replace(shared=shared))
             packets.append(packet)
+        self._tokens.gone.intersection_update(set().union(*(hand.held for hand in self._hands)))
         calls, groups = [], {hand.incoming for hand, _ in work}
         for window in groups:
             which = [k for k, (hand, _) in enumerate(work) if hand.incoming is window]
@@ -284,15 +290,3 @@ def _open_windows(hands: list[Hand]) -> None:
         for path in paths:
             if path is not None:
                 os.unlink(path)
-
-
-def client_or_current(client: Any) -> Any:
-    """The client given, or the current one."""
-    try:
-        from distributed import get_client
-    except ImportError:
-        raise InputError("rows on a cluster need Dask: pip install hmrf_fast[dask]") from None
-    try:
-        return get_client() if client is None else client
-    except ValueError:
-        raise InputError("rows on a cluster need a distributed.Client: make one first") from None
