@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from hmrf_fast.rows.interface import numbers_in
-from hmrf_fast.rows.keeper import Keeper, Order, Packet, Part, carried, replaced
+from hmrf_fast.rows.keeper import Cells, Keeper, Order, Packet, Part, carried, replaced
 from hmrf_fast.rows.window import Place, Window, new_file
 
 FEW = 4  # keepers up to which tables go straight to each and come back from each
@@ -107,9 +107,12 @@ class Crew:
         """Add the sums of all those partitions to a table."""
         with self._lock:
             for table in self._sums(what, total):
-                total += table
+                if isinstance(table, Cells):
+                    total.reshape(-1)[table.where] += table.values
+                else:
+                    total += table
 
-    def _sums(self, what: Pass, total: np.ndarray) -> Iterator[np.ndarray]:
+    def _sums(self, what: Pass, total: np.ndarray) -> Iterator[np.ndarray | Cells]:
         """Tables to add in this order."""
         chosen, losses = self._chosen(what.wanted), 0
         whole = total.dtype.kind != "f"

@@ -12,6 +12,8 @@ from hmrf_fast.rows.block import rows_between
 from hmrf_fast.rows.interface import make_block
 from hmrf_fast.rows.window import SHORTEST, Place, Window, holds
 
+MOST_CELLS = 4  # one in so many: more cost as much as the whole table
+
 
 class Ref(NamedTuple):
     """An array of a message, by its place in the message's list."""
@@ -29,6 +31,13 @@ class Part(NamedTuple):
     token: int | None
     refs: tuple[Ref, ...]
     sparse: bool = False
+
+
+class Cells(NamedTuple):
+    """A table that is zero but for some cells, by their numbers in row order."""
+
+    where: np.ndarray
+    values: np.ndarray
 
 
 class Order(NamedTuple):
@@ -131,6 +140,8 @@ class Keeper:
         found: Any = self._map(order, arrays) if order.total is None else self._add(order, arrays)
         if order.waits:
             self._waiting, found = found, None
+        elif isinstance(found, np.ndarray):
+            found = _without_zeros(found)
         packet = Packet()
         return packet.add(found), carried([packet], self._outgoing)[0]
 
@@ -214,6 +225,12 @@ class _Given:
     def own(self, part: Any) -> np.ndarray:
         """A private array, or the empty one that stands for none."""
         return part if isinstance(part, np.ndarray) else self._keeper.own(part.token, self._number)
+
+
+def _without_zeros(table: np.ndarray) -> np.ndarray | Cells:
+    """Where few rows moved, few cells are worth a message."""
+    where = np.flatnonzero(table)
+    return Cells(where, table.ravel()[where]) if MOST_CELLS * where.size <= table.size else table
 
 
 def rows_of(corpus: Corpus, which: Any) -> Corpus:
