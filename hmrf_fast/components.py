@@ -68,8 +68,7 @@ def components(n_rows: int, first: np.ndarray, second: np.ndarray, extra: np.nda
     if rows.size == 0:
         return component
     position = np.cumsum(touched) - 1
-    # A matrix, whose indices are int32 where that is enough: graph routines of old scipy do not see others.
-    graph = sp.coo_matrix((np.ones(first.size, dtype=np.int8), (position[first], position[second])), (rows.size,) * 2)
+    graph = sp.coo_array((np.ones(first.size, dtype=np.int8), (position[first], position[second])), (rows.size,) * 2)
     _, found = connected_components(graph, directed=False)
     component[rows] = smallest_first(found)[found]
     return component

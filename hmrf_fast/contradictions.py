@@ -140,7 +140,7 @@ def _tied_classes(labels: Grouping, component: np.ndarray) -> _Candidates:
     return _Candidates(pairs, np.column_stack([code[at], code[at + 1]]), labels)
 
 
-def _link_graph(given: Resolved, strength: Strength) -> tuple[sp.csr_matrix, list[str]]:
+def _link_graph(given: Resolved, strength: Strength) -> tuple[sp.csr_array, list[str]]:
     """Must-links as a symmetric graph in which every group and class is a hub node after the rows."""
     pairs = given.must_link[has_strength(given.must_link_weight, strength)]
     names: list[str] = []
@@ -153,8 +153,7 @@ def _link_graph(given: Resolved, strength: Strength) -> tuple[sp.csr_matrix, lis
     left, right = np.concatenate(first), np.concatenate(second)
     size = given.n_rows + len(names)
     ends = (np.concatenate([left, right]), np.concatenate([right, left]))
-    # A matrix for the same reason as in ``components``.
-    return sp.csr_matrix((np.ones(2 * left.size), ends), shape=(size, size)), names
+    return sp.csr_array((np.ones(2 * left.size), ends), shape=(size, size)), names
 
 
 def _chains(
