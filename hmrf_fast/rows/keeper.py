@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from hmrf_fast.kernels.types import Corpus
-from hmrf_fast.rows.block import rows_between
+from hmrf_fast.rows.block import rows_between, some_rows
 from hmrf_fast.rows.interface import make_block
 from hmrf_fast.rows.window import SHORTEST, Place, Window, holds
 
@@ -239,10 +239,7 @@ def rows_of(corpus: Corpus, which: Any) -> Corpus:
         return corpus
     if isinstance(which, slice):
         return rows_between(corpus, which.start, which.stop)
-    lengths = corpus.indptr[which + 1] - corpus.indptr[which]
-    indptr = np.concatenate([[0], np.cumsum(lengths)])
-    entries = np.arange(indptr[-1]) + np.repeat(corpus.indptr[which] - indptr[:-1], lengths)
-    return Corpus(indptr, corpus.indices[entries], corpus.values[entries], corpus.n_features)
+    return some_rows(corpus, which)
 
 
 def _mine(values: Any) -> Any:
