@@ -12,7 +12,10 @@ from typing import Any
 import numpy as np
 from sklearn.utils.validation import validate_data
 
-from hmrf_fast.errors import InputError
+from hmrf_fast.errors import InputError, InputTypeError
+
+# How pandas and polars call the types of dates and durations.
+DATES = ("datetime", "timedelta", "period", "Datetime", "Date", "Time", "Duration")
 
 
 def matrix_of(estimator: Any, X: Any, *, reset: bool) -> Any:
@@ -22,10 +25,13 @@ def matrix_of(estimator: Any, X: Any, *, reset: bool) -> Any:
     ------
     InputError
         If X is an AnnData object without a matrix in memory, or a polars LazyFrame.
+    InputTypeError
+        If a column holds dates or durations, which would count in nanoseconds or days.
     """
     if _is_a(X, "polars", "LazyFrame"):
         raise InputError("X is a polars LazyFrame, which holds no rows yet: give X.collect()")
     if not _is_a(X, "anndata", "AnnData"):
+        _refuse_dates(X)
         return X
     if X.X is None:
         raise InputError("this AnnData object has no X; give one of its layers, adata.layers[...], as the matrix")
@@ -38,10 +44,20 @@ def matrix_of(estimator: Any, X: Any, *, reset: bool) -> Any:
     return X.X
 
 
+def _refuse_dates(X: Any) -> None:
+    for name, kind in zip(getattr(X, "columns", ()), getattr(X, "dtypes", ()), strict=False):
+        if str(kind).startswith(DATES):
+            raise InputTypeError(
+                f"column {name!r} of X holds {kind}, no numbers: say in which unit, such as days since the first"
+            )
+
+
 def refuse_words(X: Any) -> None:
     """Raise for the first column of a data frame that holds no numbers."""
     for name in getattr(X, "columns", ()):
         column = X[name]
+        if getattr(column.dtype, "kind", "") == "c":
+            continue  # refused in words of scikit-learn's
         try:
             np.asarray(column, dtype=np.float64)
         except (TypeError, ValueError):

@@ -19,6 +19,7 @@ MODULES = (
     "hmrf_fast.examination",
     "hmrf_fast.io",
     "hmrf_fast.json_logs",
+    "hmrf_fast.labeling",
     "hmrf_fast.plotting",
     "hmrf_fast.protocol",
     "hmrf_fast.rows",

@@ -20,7 +20,7 @@ README = ROOT / "README.md"
 PAGES = [README, *sorted((ROOT / "docs").rglob("*.md"))]
 PAIRS = "i,j,type\nmsg-0,msg-3,must\nmsg-0,msg-1,cannot\n"
 # Set-ups are run by continuous integration as a whole; these scripts measure a machine for minutes.
-ELSEWHERE = ("python3 -m venv", "python benchmarks/")
+ELSEWHERE = ("python3 -m venv", "pip install", "python benchmarks/")
 PRELUDE = f'hmrf-fast() {{ "{sys.executable}" -P -W error -m hmrf_fast.app.cli "$@"; }}\n'
 
 

@@ -75,6 +75,15 @@ def test_a_column_of_words_is_named(library):
     assert make_pipeline(encoded, euclidean()).fit(mixed)[-1].n_features_in_ == 6
 
 
+@pytest.mark.parametrize("library", ["pandas", "polars"])
+@pytest.mark.parametrize("unit", ["datetime64[ns]", "timedelta64[ns]"])
+def test_a_column_of_dates_is_named(library, unit):
+    frame, days = frame_of(library), np.arange(150).astype(unit)
+    dated = frame.assign(when=days) if library == "pandas" else frame.with_columns(when=days)
+    with pytest.raises(InputError, match=r"column 'when' of X holds .* no numbers: say in which unit"):
+        euclidean().fit(dated)
+
+
 def test_corrections_of_a_model_of_frames():
     frame = frame_of("pandas")
     model = euclidean().set_output(transform="pandas").fit(frame)

@@ -63,7 +63,12 @@ class DataSet:
         return self.matrix.shape[0]
 
     def in_memory(self) -> Any:
-        """The matrix, read into memory if its rows are on disk."""
+        """The matrix, read into memory if its rows are on disk.
+
+        Returns
+        -------
+        {csr_matrix, ndarray} of shape (n, d)
+        """
         return self.matrix.to_csr() if isinstance(self.matrix, DiskRows) else self.matrix
 
     @property

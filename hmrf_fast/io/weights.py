@@ -58,6 +58,13 @@ def read_weights(
 def write_weights(path: str | os.PathLike[str], weights: np.ndarray, ids: Sequence[str] | None = None) -> None:
     """Write weights as the table that `read_weights` reads, CSV or Parquet; rows of weight 1 are left out.
 
+    Parameters
+    ----------
+    path : path-like
+    weights : ndarray of shape (n,), float64
+    ids : sequence of n str, optional
+        The rows' own ids; without them rows are numbered from 0.
+
     Raises
     ------
     FileError

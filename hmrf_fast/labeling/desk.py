@@ -98,7 +98,12 @@ class Desk:
         self._follow()
 
     def state(self) -> dict[str, Any]:
-        """Everything that the page shows, as JSON values."""
+        """Everything that the page shows.
+
+        Returns
+        -------
+        dict of JSON values
+        """
         with self._lock:
             return self._state()
 
@@ -112,6 +117,11 @@ class Desk:
         pair : (int, int)
             The question.
         word : {"same", "different", "unknown"}
+
+        Returns
+        -------
+        dict
+            See `state`.
 
         Raises
         ------
@@ -133,6 +143,16 @@ class Desk:
 
     def undo(self, revision: int) -> dict[str, Any]:
         """Take the last answer back, and return the state after it.
+
+        Parameters
+        ----------
+        revision : int
+            That of the state in which it was seen.
+
+        Returns
+        -------
+        dict
+            See `state`.
 
         Raises
         ------

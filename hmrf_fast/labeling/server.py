@@ -55,6 +55,11 @@ class LabelServer:
     url : str
         The address, with a secret that is new every time.
 
+    Raises
+    ------
+    InputError
+        As for `listen`.
+
     Examples
     --------
     ::
@@ -62,11 +67,6 @@ class LabelServer:
         with LabelServer(desk) as page:
             print(page.url)
             ...  # answer in a browser; desk.learner.constraints_ grows
-
-    Raises
-    ------
-    InputError
-        As for `listen`.
     """
 
     def __init__(self, desk: Desk, port: int | socket.socket = 0) -> None:
@@ -108,7 +108,13 @@ class LabelServer:
                 pass
 
     def stop(self, *_: Any) -> None:
-        """Let `run` return."""
+        """Let `run` return.
+
+        Parameters
+        ----------
+        *_
+            Ignored: what a signal handler gets.
+        """
         self._end.set()
 
 
