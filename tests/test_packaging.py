@@ -134,6 +134,12 @@ def test_editable(environment, source):
 def test_wheel_holds_every_file(wheel):
     names = set(zipfile.ZipFile(wheel).namelist())
     assert {f"hmrf_fast/data/{name}" for name in DATA} | {"hmrf_fast/py.typed"} <= names
+    pages = {
+        path.relative_to(ROOT).as_posix()
+        for kind in ("css", "html", "js")
+        for path in ROOT.glob(f"hmrf_fast/**/*.{kind}")
+    }
+    assert len(pages) >= 4 and pages <= names
     code = {path.relative_to(ROOT).as_posix() for path in (ROOT / "hmrf_fast").rglob("*.py")}
     code |= {f"hmrf_fast/{path.relative_to(ROOT).as_posix()}" for path in (ROOT / "kernels").rglob("*.py")}
     assert {name for name in names if name.endswith(".py")} == code
