@@ -32,15 +32,45 @@ WARM_UP = 400  # rows whose fit compiles the kernels, or loads them
 
 
 class Step(NamedTuple):
-    """Seconds of one kind of step."""
+    """Seconds of one kind of step.
+
+    Attributes
+    ----------
+    name : str
+    first : float
+        In the first iteration, when nothing is known yet.
+    later : float
+        Median of the later ones; NaN without any.
+    """
 
     name: str
-    first: float  # in the first iteration, when nothing is known yet
-    later: float  # median of the later ones; NaN without any
+    first: float
+    later: float
 
 
 class Timing(NamedTuple):
-    """What `time_fit` measured; seconds are wall-clock."""
+    """What `time_fit` measured; seconds are wall-clock.
+
+    Attributes
+    ----------
+    n_rows, n_features, n_entries, n_clusters, n_threads : int
+    metric : str
+    compiling : float
+        And loading of compiled kernels, before anything below.
+    preparing : float
+        Checks, norms, constraints.
+    seeding : float
+        First centroids by k-means++.
+    n_iter : int
+    per_iteration : float
+        Mean.
+    steps : tuple of Step
+    rival : float or None
+        Seconds per iteration of scikit-learn's KMeans from the same centroids; None if not measured.
+    rival_n_iter : int
+    memory : int
+        Bytes that a fit is estimated to take beside the rows, with the default search for a start.
+    """
 
     n_rows: int
     n_features: int
@@ -48,15 +78,15 @@ class Timing(NamedTuple):
     n_clusters: int
     n_threads: int
     metric: str
-    compiling: float  # and loading of compiled kernels, before anything below
-    preparing: float  # checks, norms, constraints
-    seeding: float  # first centroids by k-means++
+    compiling: float
+    preparing: float
+    seeding: float
     n_iter: int
-    per_iteration: float  # mean
+    per_iteration: float
     steps: tuple[Step, ...]
-    rival: float | None  # seconds per iteration of scikit-learn's KMeans from the same centroids; None if not measured
+    rival: float | None
     rival_n_iter: int
-    memory: int  # bytes that a fit is estimated to take beside the rows, with the default search for a start
+    memory: int
 
     @property
     def rows_per_second(self) -> float:
@@ -90,9 +120,12 @@ def time_fit(
     ----------
     X : {array-like, sparse matrix} of shape (n, d)
     n_clusters : int, default=100
-    metric, learn_weights, n_threads : as for `HMRFKMeans`
+    metric, learn_weights
+        As for `HMRFKMeans`.
     constraints : Constraints, optional
     max_iter : int, default=10
+    n_threads : int, optional
+        As for `HMRFKMeans`.
     random_state : int, default=0
     rival : bool, default=True
         Whether to time the other as well.

@@ -25,6 +25,7 @@ MODULES = (
     "hmrf_fast.rows",
     "hmrf_fast.scores",
     "hmrf_fast.selection",
+    "hmrf_fast.timing",
 )
 RETURNED = (
     "hmrf_fast.constraint_report.ConstraintReport",
