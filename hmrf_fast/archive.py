@@ -15,6 +15,7 @@ import hashlib
 import io
 import json
 import os
+import struct
 import tokenize
 import zipfile
 from collections.abc import Mapping
@@ -28,6 +29,10 @@ from hmrf_fast.errors import FileError, ModelFileError, in_short
 
 __all__ = ["parse_array", "read_archive", "write_archive"]
 
+# What zipfile raises between them for damaged directories, names, sizes and flags.
+_NO_ZIP = (
+    zipfile.BadZipFile, EOFError, RuntimeError, NotImplementedError, UnicodeDecodeError, OverflowError, struct.error,
+)  # fmt: skip
 KINDS = "biufU"  # of dtypes: numbers, booleans and text
 
 
@@ -96,7 +101,7 @@ def read_archive(path: str | os.PathLike[str], file_format: str, newest: int) ->
             }  # fmt: skip
     except OSError as error:
         raise ModelFileError(f"{path}: {error.strerror or error}", "unreadable") from error
-    except (zipfile.BadZipFile, EOFError, NotImplementedError) as error:
+    except _NO_ZIP as error:
         foreign = not _begins_as_zip(path)
         raise (
             _foreign(path, file_format) if foreign else _damaged(path, in_short(error) or "it ends early")

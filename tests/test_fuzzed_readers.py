@@ -115,3 +115,14 @@ def test_half_a_header_in_a_model(tmp_path):
     (tmp_path / "m").write_bytes(resized(content, b", }", b", ("))
     with pytest.raises(ModelFileError, match="is no array"):
         readers.load(tmp_path / "m")
+
+
+@pytest.mark.parametrize(("flags", "letter"), [(0x800, 0xBA), (0x1, None)], ids=["no UTF-8", "encrypted"])
+def test_directory_of_a_model_that_zipfile_cannot_read(flags, letter, tmp_path):
+    content = bytearray(readers.READERS["model"].seeds()[0])
+    entry = content.index(b"PK\x01\x02")  # the first entry of the central directory: flags at 8, its name at 46
+    content[entry + 8 : entry + 10] = flags.to_bytes(2, "little")
+    content[entry + 46] = content[entry + 46] if letter is None else letter
+    (tmp_path / "m").write_bytes(bytes(content))
+    with pytest.raises(ModelFileError, match="damaged"):
+        readers.load(tmp_path / "m")
