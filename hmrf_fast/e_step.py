@@ -75,10 +75,12 @@ def distances_of(problem: Problem, geometry: Geometry, clusters: ClusterTerms, t
 
 
 def _fill_distances(corpus, terms: RowTerms, table, offset, cross, numbers, block, n_threads: int, entries) -> None:
-    """block (r, K) OUT: distances of the rows of a corpus with the given numbers (r,)."""
+    """block (r, K) OUT: distances of the rows of a corpus with the given numbers (r,), read in the order in which they
+    lie in memory."""
+    places, width = np.argsort(numbers), table.shape[2]
     pool.run_chunks(
         lambda first, last: distance_block(
-            corpus, terms, table, offset, cross, numbers, first, last, np.empty(table.shape[2], table.dtype), block
+            corpus, terms, table, offset, cross, numbers, places, first, last, np.empty(width, table.dtype), block
         ),
         pool.even_chunks(numbers.size, -(-numbers.size // BLOCK_CHUNK)),
         n_threads,

@@ -14,7 +14,6 @@ import numpy as np
 
 from hmrf_fast.kernels._jit import inlined, kernel, lean_kernel
 from hmrf_fast.kernels.keys import two_lowest, vector_buffer, write_keys
-from hmrf_fast.kernels.prefetch import prefetch_row
 from hmrf_fast.kernels.rows import padded_width, row_dots
 
 TILE_WIDTH = 64
@@ -80,11 +79,11 @@ def assign_rows(corpus, terms, table, offset, cross, rows, first, last, labels, 
 
 
 @lean_kernel
-def distance_block(corpus, terms, table, offset, cross, rows, first, last, sums, block):
-    """Distances of rows[first:last] to all centroids.
+def distance_block(corpus, terms, table, offset, cross, rows, places, first, last, sums, block):
+    """Distances of rows to all centroids: those at the given places[first:last] of block.
 
-    IN rows (r,) int64; other arguments as in ``assign_rows``. OUT block (r, K) float64; sums (width,) of the table's
-    dtype: scratch. Cost: nnz of the rows * K.
+    IN rows (r,) int64; places (r,) int64: in the order in which the rows lie in memory; other arguments as in
+    ``assign_rows``. OUT block (r, K) float64; sums (width,) of the table's dtype: scratch. Cost: nnz of the rows * K.
     """
     width = table.shape[2]
     for tile in range(table.shape[0]):
@@ -92,9 +91,9 @@ def distance_block(corpus, terms, table, offset, cross, rows, first, last, sums,
         count = min(width, offset.size - begin)
         part = table[tile]
         for position in range(first, last):
-            row = rows[position]
-            prefetch_row(corpus, rows, position + 1)
+            place = places[position]
+            row = rows[place]
             row_dots(corpus.indices, corpus.values, corpus.indptr[row], corpus.indptr[row + 1], part, sums)
             shift = terms.shift[row] if terms.shift.size > 0 else 0.0
-            out = block[position, begin : begin + count]
+            out = block[place, begin : begin + count]
             row_distances(sums, count, begin, terms.base[row], terms.scale[row], shift, offset, cross, out)
