@@ -24,7 +24,7 @@ from typing import Any
 
 import numpy as np
 
-from hmrf_fast.atomic import replace_file
+from hmrf_fast.atomic import file_at, replace_file
 from hmrf_fast.errors import FileError, ModelFileError, in_short
 
 __all__ = ["parse_array", "read_archive", "write_archive"]
@@ -89,7 +89,7 @@ def read_archive(path: str | os.PathLike[str], file_format: str, newest: int) ->
         changed; "newer": of a version that this library does not know.
     """
     try:
-        with Path(path).open("rb") as file, zipfile.ZipFile(file) as members:
+        with file_at(path).open("rb") as file, zipfile.ZipFile(file) as members:
             sizes = _member_sizes(members, path)
             packed = _member(members, "header", path, file_format)
             header = _header(packed, _member(members, "digest", path, file_format), path, file_format, newest)

@@ -2,17 +2,36 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import tempfile
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, BinaryIO
 
-__all__ = ["replace_file", "sync_folder"]
+__all__ = ["file_at", "replace_file", "sync_folder"]
+
+
+def file_at(path: str | os.PathLike[str]) -> Path:
+    """The file that a path names, behind links; there may be none yet.
+
+    Raises
+    ------
+    OSError
+        If a file can never stand there: the path is empty or holds a zero byte, or names a folder, a device or a pipe.
+    """
+    told = os.fspath(path)
+    if not told or "\0" in told:
+        raise OSError(errno.EINVAL, "is no name of a file", told)
+    target = Path(os.path.realpath(told))
+    if target.exists() and not target.is_file():
+        raise OSError(errno.EINVAL, "is a folder, not a file" if target.is_dir() else "is a device or a pipe", told)
+    return target
 
 
 def replace_file(path: str | os.PathLike[str], write: Callable[[BinaryIO], Any]) -> None:
-    """Write a file under another name, wait until it is on the disk, then put it in the place of ``path``.
+    """Write a file under another name, wait until it is on the disk, then put it in the place of ``path``; where that
+    is a link, of the file behind it.
 
     Parameters
     ----------
@@ -24,7 +43,7 @@ def replace_file(path: str | os.PathLike[str], write: Callable[[BinaryIO], Any])
     ------
     OSError
     """
-    path = Path(path)
+    path = file_at(path)
     handle, partial = tempfile.mkstemp(prefix=f".{path.name}.", suffix=".new", dir=path.parent)
     try:
         with os.fdopen(handle, "wb") as file:

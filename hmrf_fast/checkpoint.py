@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import hmrf_fast
+from hmrf_fast.atomic import file_at
 from hmrf_fast.checkpoint_file import Place, read_place, write_place
 from hmrf_fast.draws import Draws, generator
 from hmrf_fast.em import Start
@@ -134,6 +135,10 @@ def start_journey(
     """The journey of a fit, saved if there is a path; ``any_seed``: one that is going on keeps its seed."""
     if path is None:
         return Journey(seed)
+    try:
+        file_at(path)
+    except OSError as error:
+        raise CheckpointError(f"checkpoint={os.fspath(path)!r} {error.strerror}; name a file") from None
     return SavedJourney(Path(os.fspath(path)), float(every), fingerprint(), seed, any_seed)
 
 

@@ -167,6 +167,23 @@ def test_port_in_use(page, tmp_path):
     assert f"port {page.port} of 127.0.0.1 cannot be used (Address already in use); choose another" in told
 
 
+def begun(page):
+    """A connection that has sent the first byte of an answer's fifty."""
+    host, path = f"127.0.0.1:{page.port}", page.url[page.url.index("/", 8) :]
+    connection = socket.create_connection(("127.0.0.1", page.port), timeout=60)
+    connection.sendall(
+        f"POST {path}answer HTTP/1.1\r\nHost: {host}\r\nOrigin: http://{host}\r\nContent-Type: application/json\r\n"
+        "Content-Length: 50\r\n\r\n{".encode("ascii")
+    )
+    return connection
+
+
+def test_bodies_that_never_end(page):
+    """Whoever keeps a connection without a word does not keep it for ever."""
+    with begun(page) as connection:
+        assert connection.recv(100).startswith(b"HTTP/1.1 400 ")
+
+
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_signals_end_it_with_everything_saved(number, tmp_path):
     with served(corpus(tmp_path), "-k", 3, "--weights", "w.csv", cwd=tmp_path) as page:
@@ -174,6 +191,8 @@ def test_signals_end_it_with_everything_saved(number, tmp_path):
         for _ in range(3):
             body = {"revision": state["revision"], "pair": state["question"]["pair"], "word": true_answer(state)}
             state = post(page, "answer", body).json
+        for _ in range(10):
+            begun(page).close()  # hanging up in the middle of an answer is nothing to speak of
         code, told, wrong = page.end(number)
     assert (code, wrong) == (0, "")
     assert "3 questions answered" in told and "written to corpus.pairs.csv and w.csv (open)" in told

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from hmrf_fast.active.questions import Answer, Placement, Question
-from hmrf_fast.atomic import replace_file
+from hmrf_fast.atomic import file_at, replace_file
 from hmrf_fast.errors import SessionError, TornSessionWarning
 
 FORMAT, VERSION = "hmrf_fast active session", 1
@@ -61,18 +61,19 @@ class SessionFile:
     """
 
     def __init__(self, path: str | os.PathLike[str], header: dict[str, Any], any_seed: bool = False) -> None:
-        self.path = Path(path)
         self.header = {"format": FORMAT, "version": VERSION, **header}
         self.entries: list[tuple[Question, Answer]] = []
         self._any_seed = any_seed
         try:
+            file_at(path)
+            self.path = Path(path)
             content = self.path.read_bytes() if self.path.exists() else b""
             if content:
                 self._read(content)
             else:
                 self._create()
         except OSError as error:
-            raise SessionError(f"{self.path}: {error.strerror or error}") from error
+            raise SessionError(f"{os.fspath(path)!r}: {error.strerror or error}") from error
 
     def append(self, question: Question, answer: Answer) -> None:
         """Write one answer and wait until it is on the disk."""

@@ -94,6 +94,7 @@ class DataSet:
             "version": VERSION,
             "n_rows": self.n_rows,
             "n_features": self.matrix.shape[1],
+            "columns": list(self._columns()),
             "store": str(self.matrix.path) if isinstance(self.matrix, DiskRows) else None,
             "feature_names": None if self.vectorizer else self.feature_names,
             "vectorizer": None if self.vectorizer is None else asdict(self.vectorizer),
@@ -137,10 +138,14 @@ class DataSet:
         if size != expected:
             raise InputError(f"these rows have {size} features, the model {expected}: give the same columns")
 
+    def _columns(self) -> dict[str, list[Any]]:
+        """What is known of the rows besides the matrix."""
+        named: dict[str, list[Any] | None] = {"id": self.ids, "label": self.labels, "text": self.texts}
+        return {name: values for name, values in named.items() if values is not None}
+
     def _lines(self) -> bytes:
         """Every row as a line of JSON; keys that no row has are left out."""
-        named = {"id": self.ids, "label": self.labels, "text": self.texts}
-        columns = {name: values for name, values in named.items() if values is not None}
+        columns = self._columns()
         lines = (json.dumps(dict(zip(columns, row, strict=True))) for row in zip(*columns.values(), strict=True))
         return "".join(f"{line}\n" for line in lines).encode("ascii")
 
@@ -179,6 +184,11 @@ def load_folder(path: str | os.PathLike[str]) -> DataSet:
     columns = read_table(folder / ROWS).columns
     names = about["feature_names"] if vectorizer is None else vectorizer.terms
     lengths = [len(values) for values in columns.values()]
+    missing = set(about.get("columns", ())) - set(columns)
+    if missing:
+        raise FileError(
+            f"{folder / ROWS}: lacks the {', '.join(sorted(missing))} of its rows; vectorize or convert the data again"
+        )
     if matrix.shape != shape or set(lengths) - {shape[0]} or (names is not None and len(names) != shape[1]):
         raise FileError(
             f"{folder}: its files do not belong together (matrix {matrix.shape[0]} x {matrix.shape[1]}, "

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import errno
 import gzip
 import io
 import os
 import sys
 import zlib
 from pathlib import Path
+from typing import Any
 
 from hmrf_fast.errors import FileError, in_short
 from hmrf_fast.memory import refuse_without
@@ -22,7 +24,11 @@ _GZIP = b"\x1f\x8b"
 def read_bytes(path: str | os.PathLike[str]) -> bytes:
     """The content of a file, or of standard input for "-"; unpacked if it is gzip, whatever its name."""
     try:
-        content = sys.stdin.buffer.read() if str(path) == STDIN else Path(path).read_bytes()
+        if str(path) == STDIN:
+            content = _whole(sys.stdin.buffer, path, "its content")
+        else:
+            with _source(path).open("rb") as file:
+                content = _whole(file, path, "its content")
     except FileNotFoundError:
         raise FileError(f"{path}: there is no such file; check the name and the folder") from None
     except OSError as error:
@@ -37,14 +43,29 @@ def read_bytes(path: str | os.PathLike[str]) -> bytes:
         ) from error
 
 
+def _source(path: str | os.PathLike[str]) -> Path:
+    """A file or a pipe; devices may never end."""
+    if "\0" in os.fspath(path):
+        raise OSError(errno.EINVAL, "a zero byte is in the name")
+    file = Path(path)
+    if (file.is_char_device() or file.is_block_device()) and not os.fspath(path).startswith(("/dev/stdin", "/dev/fd/")):
+        raise OSError(errno.EINVAL, "is a device; give a file")
+    return file
+
+
 def _unpacked(path: str | os.PathLike[str], content: bytes) -> bytes:
-    """The content of gzip, piece by piece: a small file may unpack to more than there is memory."""
-    pieces, size = [], 0
     with gzip.GzipFile(fileobj=io.BytesIO(content)) as file:
-        while piece := file.read(PIECE):
-            pieces.append(piece)
-            size += len(piece)
-            refuse_without(f"{path}", size, "its unpacked content")
+        return _whole(file, path, "its unpacked content")
+
+
+def _whole(file: Any, path: str | os.PathLike[str], what: str) -> bytes:
+    """All that a file holds, piece by piece: pipes do not say how much, and a small file may unpack to more than there
+    is memory."""
+    pieces, size = [], 0
+    while piece := file.read(PIECE):
+        pieces.append(piece)
+        size += len(piece)
+        refuse_without(f"{path}", 2 * size, what)  # twice while the pieces are joined
     return b"".join(pieces)
 
 

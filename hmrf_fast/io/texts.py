@@ -121,7 +121,12 @@ def _strings(table: Table, name: str, required: bool) -> list[str | None]:
 
 
 def _folder(folder: Path, encoding: str) -> Texts:
-    paths = sorted(path for path in folder.rglob("*") if path.is_file() and not path.name.startswith("."))
+    try:
+        paths = sorted(path for path in folder.rglob("*") if path.is_file() and not path.name.startswith("."))
+    except OSError as error:
+        raise FileError(
+            f"{error.filename or folder}: {error.strerror or error}; give a folder of readable files"
+        ) from error
     if not paths:
         raise FileError(f"{folder}: holds no files; give a folder of text files")
     texts = [read_text(path, encoding) for path in paths]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import base64
 import hashlib
 import json
@@ -13,7 +14,7 @@ from starlette.applications import Starlette
 from starlette.concurrency import run_in_threadpool
 from starlette.middleware import Middleware
 from starlette.middleware.trustedhost import TrustedHostMiddleware
-from starlette.requests import Request
+from starlette.requests import ClientDisconnect, Request
 from starlette.responses import HTMLResponse, Response
 from starlette.routing import Route
 
@@ -23,6 +24,7 @@ from hmrf_fast.labeling.guard import Guard
 
 HOSTS = ("127.0.0.1", "localhost")
 LARGEST_BODY = 4096  # bytes; an answer has about 80
+SLOWEST_BODY = 5.0  # seconds
 
 
 def application(desk: Desk, token: str) -> Starlette:
@@ -91,10 +93,9 @@ async def _object(request: Request, members: dict[str, type]) -> dict[str, Any] 
     """The body as a JSON object with exactly these members, or None."""
     if request.headers.get("content-type", "").partition(";")[0].strip().lower() != "application/json":
         return None
-    body = await request.body()
     try:
-        told = json.loads(body)
-    except (ValueError, RecursionError):
+        told = json.loads(await asyncio.wait_for(request.body(), SLOWEST_BODY))
+    except (ValueError, RecursionError, TimeoutError, ClientDisconnect):
         return None
     if not isinstance(told, dict) or told.keys() != members.keys():
         return None
