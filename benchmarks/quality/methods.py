@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from importlib.util import find_spec
 from typing import Any, NamedTuple
 
@@ -86,9 +87,11 @@ def _fitted(model: Any, X: Any, known: dict[str, Any]) -> Outcome:
     return Outcome(model.labels_, model.n_iter_, model.objective_)
 
 
-def _advised(trial: Trial) -> Outcome:
-    """`HMRFKMeans` with the metric that its documentation advises for such rows, and defaults else."""
-    return _hmrf(metric="mahalanobis")(trial) if is_short(trial.corpus) else _hmrf()(trial)
+def _advised(trial: Trial, **settings: Any) -> Outcome:
+    """`HMRFKMeans` with the metric that its documentation advises for such rows, and defaults but for the settings."""
+    if is_short(trial.corpus):
+        settings["metric"] = "mahalanobis"
+    return _hmrf(**settings)(trial)
 
 
 def _hmrf(**settings: Any) -> Callable[[Trial], Outcome]:
@@ -147,6 +150,7 @@ def _seeded(trial: Trial) -> Outcome:
 def _ours() -> dict[str, Method]:
     methods = {
         "default": Method(_advised),
+        "default, doubting pairs": Method(partial(_advised, filter_constraints=True)),
         "default, sqeuclidean": Method(_hmrf(), is_short),
         "default, given pairs": Method(_hmrf(infer_constraints=False)),  # what the documentation advises under noise
         "default, learned weights": Method(_hmrf(learn_weights=True)),
