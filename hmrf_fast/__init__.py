@@ -45,6 +45,8 @@ from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from hmrf_fast.version import __version__
+
 if TYPE_CHECKING:
     from hmrf_fast import active, datasets, errors, io, plotting, rows, scores, selection
     from hmrf_fast.constraints import Constraints
@@ -55,8 +57,6 @@ if TYPE_CHECKING:
     from hmrf_fast.pckmeans import PCKMeans
     from hmrf_fast.seeded import ConstrainedKMeans, SeededKMeans
     from hmrf_fast.spherical import SphericalKMeans
-
-__version__ = "0.1.0"
 
 # In a source checkout the kernels lie beside this folder, not in it: let Python started there find them as well, where
 # this folder hides an installed package.

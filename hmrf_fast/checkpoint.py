@@ -9,7 +9,6 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-import hmrf_fast
 from hmrf_fast.atomic import file_at
 from hmrf_fast.checkpoint_file import Place, read_place, write_place
 from hmrf_fast.draws import Draws, generator
@@ -17,6 +16,7 @@ from hmrf_fast.em import Start
 from hmrf_fast.errors import CheckpointError, CheckpointWarning, FileError
 from hmrf_fast.outcomes import EMResult, Progress, keep_best
 from hmrf_fast.signals import PatientSignals
+from hmrf_fast.version import __version__
 
 
 class Journey:
@@ -101,7 +101,7 @@ class SavedJourney(Journey):
 
     def _write(self) -> None:
         try:
-            write_place(self.path, self.place, hmrf_fast.__version__)
+            write_place(self.path, self.place, __version__)
         except (FileError, OSError) as error:
             raise CheckpointError(f"the checkpoint cannot be written: {error}") from error
         finally:

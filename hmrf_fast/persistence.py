@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-import hmrf_fast
 from hmrf_fast.archive import read_archive, write_archive
 from hmrf_fast.errors import InputError, ModelFileError, in_short
 from hmrf_fast.model_state import Decoder, Encoder
+from hmrf_fast.version import __version__
 
 __all__ = ["load_model", "save_model"]
 
@@ -34,7 +34,7 @@ def save_model(model: Any, path: str | os.PathLike[str]) -> None:
     attributes = {name: encoder.encode(value, name) for name, value in state.items()}
     content = {
         "estimator": type(model).__name__,
-        "library": hmrf_fast.__version__,
+        "library": __version__,
         "parameters": told,
         "attributes": attributes,
     }

@@ -112,7 +112,7 @@ def check_installed(python: Path, where: Path) -> None:
     files = run(python, "-W", "error", "-c", CHECK, " ".join(PACKAGES), cwd=python.parent).stdout.split()
     assert len(files) == len(PACKAGES)
     assert all(Path(file).resolve().is_relative_to(where.resolve()) for file in files), files
-    version = re.search(r'__version__ = "(.+)"', (ROOT / "hmrf_fast" / "__init__.py").read_text())[1]
+    version = re.search(r'__version__ = "(.+)"', (ROOT / "hmrf_fast" / "version.py").read_text())[1]
     assert run(python.parent / "hmrf-fast", "--version", cwd=python.parent).stdout == f"hmrf_fast {version}\n"
 
 
@@ -169,3 +169,10 @@ def test_readme_commands_are_what_ci_runs(name):
     (command,) = re.findall(rf"<!-- {name} -->\n```sh\n(.*)\n```\n", readme)
     assert command.startswith('python3 -m venv .venv && .venv/bin/pip install ".[')
     assert f"readme_command {name}" in (ROOT / ".ci" / "run").read_text(encoding="utf-8")
+
+
+def test_contributing_has_an_environment_of_its_own():
+    # Numba's files of a plain installation outlive it, as an empty package that hides an editable one.
+    guide = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
+    assert 'python3 -m venv .venv-dev\n.venv-dev/bin/pip install -e ".[dev]"\n' in guide
+    assert ".venv/" not in guide and ".venv*/" in (ROOT / ".gitignore").read_text(encoding="utf-8").split()

@@ -6,7 +6,6 @@ from typing import Annotated
 
 import typer
 
-import hmrf_fast
 from hmrf_fast.app import (
     ask,
     bench,
@@ -22,6 +21,7 @@ from hmrf_fast.app import (
     vectorize,
     warmup,
 )
+from hmrf_fast.version import __version__
 
 __all__ = ["app"]
 
@@ -60,7 +60,7 @@ app = typer.Typer(
 
 def _show_version(wanted: bool) -> None:
     if wanted:
-        typer.echo(f"hmrf_fast {hmrf_fast.__version__}")
+        typer.echo(f"hmrf_fast {__version__}")
         raise typer.Exit()
 
 

@@ -10,10 +10,10 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
-import hmrf_fast
 from hmrf_fast.reporting import sections
 from hmrf_fast.reporting.facts import Facts, gather
 from hmrf_fast.reporting.markup import escaped
+from hmrf_fast.version import __version__
 
 # No script runs and nothing is fetched, whatever a text of the corpus holds.
 _POLICY = "default-src 'none'; style-src 'unsafe-inline'"
@@ -63,7 +63,7 @@ class Report:
             '<meta name="viewport" content="width=device-width, initial-scale=1">'
             f"<title>{title}</title><style>\n{style}</style></head><body>"
             f"<h1>{title}</h1>{sections.overview(facts)}<nav>{''.join(ways)}</nav><main>{''.join(parts)}</main>"
-            f"<footer>hmrf_fast {hmrf_fast.__version__}</footer></body></html>\n"
+            f"<footer>hmrf_fast {__version__}</footer></body></html>\n"
         )
 
     def save(self, path: str | os.PathLike[str]) -> Path:
