@@ -75,8 +75,8 @@ def top_terms(report: Report, cluster: int, ax: Axes | None = None, by: str = "w
     cluster : int
     ax : matplotlib.axes.Axes, optional
     by : {"weight", "lift"}, default="weight"
-        The order, and what is drawn: learned weight times the term's mean in the cluster, or how many times as much of
-        it the cluster has as all rows. (For squared Euclidean, Mahalanobis and Pearson distances and for negative
+        The order, and what is drawn: the term's mean in the cluster (times its weight, where weights were learned), or
+        how many times as much of it the cluster has as all rows. (For squared Euclidean, Mahalanobis and Pearson distances and for negative
         values: weight times the difference of the means, and this difference in standard deviations.)
 
     Returns
@@ -100,7 +100,8 @@ def top_terms(report: Report, cluster: int, ax: Axes | None = None, by: str = "w
     ax.barh(places, values, color=cluster_color(cluster))
     ax.set_yticks(places, [_plain(term.name) for term in terms])
     ax.invert_yaxis()
-    ax.set(title=f"cluster {cluster}", xlabel="learned weight × mean" if by == "weight" else "lift")
+    by_weight = "learned weight × mean" if facts.weights.learned else "mean"
+    ax.set(title=f"cluster {cluster}", xlabel=by_weight if by == "weight" else "lift")
     return ax
 
 

@@ -38,6 +38,15 @@ def test_the_page_needs_nothing_else():
     assert page.values("content")[0] == "default-src 'none'; style-src 'unsafe-inline'"
 
 
+@pytest.mark.parametrize("learn_weights", [False, True])
+def test_weights_are_called_learned_only_where_they_were(learn_weights):
+    model, X = fitted(learn_weights=learn_weights)
+    words = Page(model.report(X).html).text
+    assert "Terms by weight" in words and "Terms by learned weight" not in words
+    assert ("Terms by weight: learned weight × mean in the cluster." in words) == learn_weights
+    assert ("Terms by weight: mean in the cluster." in words) != learn_weights
+
+
 def test_the_page_tells_the_facts():
     model, X = fitted(n_pairs=30)
     texts = [f"text of {row}" for row in range(60)]

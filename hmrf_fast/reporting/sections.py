@@ -36,10 +36,12 @@ def sizes(facts: Facts) -> str:
 
 
 def clusters(facts: Facts) -> str:
-    by_weight = "weight × difference from the mean" if facts.centred else "weight × mean in the cluster"
+    by_weight = "difference from the mean" if facts.centred else "mean in the cluster"
+    if facts.weights.learned:
+        by_weight = f"learned weight × {by_weight}"
     by_lift = "standard deviations from the mean" if facts.centred else "times as much as in all rows"
     note = (
-        f'<p class="soft">Terms by learned weight: {by_weight}. By lift: {by_lift}. Distances are to the cluster’s '
+        f'<p class="soft">Terms by weight: {by_weight}. By lift: {by_lift}. Distances are to the cluster’s '
         "own centroid; a far row whose nearest centroid is another one is held by constraints, or lies in between.</p>"
     )
     cards = "".join(_card(facts, cluster) for cluster in facts.order[:CARDS].tolist())
@@ -63,7 +65,7 @@ def _card(facts: Facts, cluster: int) -> str:
     far = "".join(_example(facts, cluster, row) for row in rows.far)
     parts = [f"<h3>{_dot(cluster)}Cluster {cluster} <small>({facts.sizes[cluster]:,} rows)</small></h3>"]
     if terms.by_weight:
-        parts.append(f"<h4>Terms by learned weight</h4>{_terms(terms.by_weight, 'salience')}")
+        parts.append(f"<h4>Terms by weight</h4>{_terms(terms.by_weight, 'salience')}")
     if terms.by_lift:
         parts.append(f"<h4>Terms by lift</h4>{_terms(terms.by_lift, 'lift')}")
     parts.append(f'<h4>Nearest rows</h4><ul class="rows">{near}</ul>')

@@ -1,4 +1,4 @@
-"""The terms that make a cluster: by learned weight, and by lift."""
+"""The terms that make a cluster: by weight, and by lift."""
 
 from __future__ import annotations
 
