@@ -94,7 +94,8 @@ def _ragged_message(pairs: Any, name: str) -> str:
 
 def _check_integers(array: np.ndarray, name: str) -> None:
     if array.dtype.kind not in "iu":
-        ids = "" if array.dtype.kind in "fcbmM" else "; if these are ids, wrap them in hmrf_fast.Constraints(..., row_ids=...)"
+        numeric = array.dtype.kind in "fcbmM"
+        ids = "" if numeric else "; if these are ids, wrap them in hmrf_fast.Constraints(..., row_ids=...)"
         raise ConstraintError(f"{name} must hold integer row numbers; got dtype {array.dtype}{ids}")
 
 

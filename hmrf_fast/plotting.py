@@ -76,8 +76,9 @@ def top_terms(report: Report, cluster: int, ax: Axes | None = None, by: str = "w
     ax : matplotlib.axes.Axes, optional
     by : {"weight", "lift"}, default="weight"
         The order, and what is drawn: the term's mean in the cluster (times its weight, where weights were learned), or
-        how many times as much of it the cluster has as all rows. (For squared Euclidean, Mahalanobis and Pearson distances and for negative
-        values: weight times the difference of the means, and this difference in standard deviations.)
+        how many times as much of it the cluster has as all rows. (For squared Euclidean, Mahalanobis and Pearson
+        distances and for negative values: weight times the difference of the means, and this difference in standard
+        deviations.)
 
     Returns
     -------
