@@ -45,7 +45,7 @@ def check_matrix(estimator: Any, X: Any, *, reset: bool, dtype: Any = None, copy
     except (ValueError, TypeError) as error:
         refuse_words(X)
         kind = InputTypeError if isinstance(error, TypeError) else InputError
-        raise kind(_without_content(error)) from error
+        raise kind(_without_content(error) + _about_texts(error)) from error
     if isinstance(checked, np.ndarray):
         matrix = _compressed(checked)
         _refuse_extreme(matrix)
@@ -70,6 +70,16 @@ def _without_content(error: Exception) -> str:
     """scikit-learn's message in one line, without the array that it may repeat."""
     told = re.sub(r"array=.*(?=Reshape your data)", "", str(error), flags=re.DOTALL)
     return in_short(told.partition("\n[")[0])
+
+
+def _about_texts(error: Exception) -> str:
+    """What to do with texts, which numpy cannot read as numbers."""
+    if "could not convert string to float" not in str(error):
+        return ""
+    return (
+        "; where X holds texts, make numbers of them with hmrf_fast.io.dataset_of_texts or scikit-learn's "
+        "TfidfVectorizer first"
+    )
 
 
 def canonical(matrix: sp.csr_matrix, *, copy: bool) -> sp.csr_matrix:
