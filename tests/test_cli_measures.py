@@ -61,6 +61,11 @@ def test_select_k_as_a_table(iris):
     (marked,) = [line for line in done.stdout.splitlines() if "<- chosen" in line]
     told = json.loads((iris / "scores.json").read_text())
     assert f" {told['chosen']} " in marked and told["agreement"] == [None] * 3 and done.stderr == ""
+    assert "choice" in done.stdout and "agreement" not in done.stdout  # there are no pairs to agree with
+    reason = "the most clusters whose stability is within 0.02 of the highest"
+    assert done.stdout.splitlines()[-1] == f"Chosen: {told['chosen']} clusters, {reason}."
+    done = run(*SELECT, "--n-resamples", 2, "--constraints", "pairs.csv", "--progress", "none", cwd=iris)
+    assert "agreement" in done.stdout and done.stdout.endswith(" clusters, the highest score.\n")
 
 
 @pytest.mark.parametrize(

@@ -128,10 +128,16 @@ def _print(told: dict[str, Any]) -> None:
     from rich.console import Console
     from rich.table import Table
 
+    from hmrf_fast.selection import STABLE
+
+    by_pairs = None not in told["agreement"]
+    shown = ("score", "stability", "agreement") if by_pairs else ("stability",)  # which is the score without pairs
     table = Table()
-    for heading in ("clusters", "score", "stability", "agreement", ""):
+    for heading in ("clusters", *shown, "choice"):
         table.add_column(heading, justify="right")
-    for number, *values in zip(*(told[name] for name in told if name != "chosen"), strict=True):
+    for number, *values in zip(told["n_clusters"], *(told[name] for name in shown), strict=True):
         mark = "<- chosen" if number == told["chosen"] else ""
-        table.add_row(str(number), *("" if value is None else f"{value:.3f}" for value in values), mark)
+        table.add_row(str(number), *(f"{value:.3f}" for value in values), mark)
+    how = "the highest score" if by_pairs else f"the most clusters whose stability is within {STABLE:g} of the highest"
     Console().print(table)
+    typer.echo(f"Chosen: {told['chosen']} clusters, {how}.")
