@@ -120,10 +120,10 @@ def test_everything_can_be_reached_by_keyboard(tab, tmp_path):
     with served(corpus(tmp_path), "-k", 3, cwd=tmp_path) as page:
         opened(tab, page)
         reached = []
-        for _ in range(6):
+        for _ in range(8):
             tab.keyboard.press("Tab")
             reached.append(tab.evaluate("document.activeElement.id"))
-        assert reached[:5] == ["text0", "text1", "same", "different", "unknown"]
+        assert reached[:7] == ["text0", "fold0", "text1", "fold1", "same", "different", "unknown"]
         tab.focus("#different")
         shown = changed(tab, lambda: tab.keyboard.press("Enter"))
         assert "are apart" in shown["last"]
@@ -173,3 +173,28 @@ def test_the_page_fits(tab, tmp_path):
                 assert (ground < ink) == (scheme == "dark")
                 # The answers stay in sight.
                 assert tab.evaluate("document.getElementById('same').getBoundingClientRect().bottom") <= 800
+
+
+@pytest.mark.parametrize("width", [360, 1200])
+def test_terms_of_one_row_are_folded_where_there_is_no_room(tab, tmp_path, width):
+    tab.set_viewport_size({"width": width, "height": 800})
+    with served(corpus(tmp_path), "-k", 3, cwd=tmp_path) as page:
+        opened(tab, page)
+        assert tab.is_visible("#alone0") == (width > 360)
+        tab.click("#fold0")
+        assert tab.is_visible("#alone0") == (width == 360)
+
+
+def test_what_is_told_before_and_after_the_first_answer(tab, tmp_path):
+    data = tmp_path / "unlike.jsonl"
+    texts = ("orbit moon", "orbit moon", "goal match", "goal match")
+    data.write_text("".join(json.dumps({"text": text}) + "\n" for text in texts))
+    with served(data, "-k", 2, cwd=tmp_path) as page:
+        opened(tab, page)
+        assert tab.text_content("#fit").startswith("Nothing is answered yet: the first question is above. ")
+        asked = request(page.url + "state").json["question"]
+        told = tab.evaluate("document.querySelector('.both h3').textContent")
+        assert told == f"{'In' if asked['shared'] else 'Nothing in'} both (similarity {asked['similarity']:.2f})"
+        assert tab.is_visible("#shared") == bool(asked["shared"])
+        changed(tab, lambda: tab.keyboard.press("d"))
+        assert "2 neighbourhoods (rows that belong together as far as answers tell)" in tab.text_content("#fit")

@@ -50,7 +50,9 @@
       terms(at(`alone${side}`), asked.alone[side]);
     });
     terms(at("shared"), asked.shared);
-    at("similarity").textContent = asked.similarity === null ? "" : `similarity ${asked.similarity.toFixed(2)}`;
+    at("shared").hidden = !asked.shared.length;
+    at("both").textContent = asked.shared.length ? "In both" : "Nothing in both";
+    at("similarity").textContent = asked.similarity === null ? "" : ` (similarity ${asked.similarity.toFixed(2)})`;
     at("question").hidden = false;
   }
 
@@ -66,7 +68,9 @@
   }
 
   function showFit(fit) {
-    const placed = `${count(now.placed, "row", "rows")} placed in ${count(now.neighborhoods, "neighbourhood", "neighbourhoods")} by ${count(now.answered, "answer", "answers")}. `;
+    const placed = now.answered
+      ? `${count(now.placed, "row", "rows")} placed by ${count(now.answered, "answer", "answers")} in ${count(now.neighborhoods, "neighbourhood", "neighbourhoods")} (rows that belong together as far as answers tell). `
+      : "Nothing is answered yet: the first question is above. ";
     if (!fit) { at("fit").textContent = `${placed}The first clustering is being computed\u2026`; return; }
     const flows = fit.flows.map(([from, to, n]) => `${n} from ${from < 0 ? "a cluster that is gone" : from} to ${to}`);
     const moved = fit.moved === null ? "" : `; ${count(fit.moved, "row", "rows")} of ${now.n_rows.toLocaleString("en")} moved since the fit before${flows.length ? ` (${flows.join(", ")})` : ""}`;
@@ -163,5 +167,7 @@
     const id = KEYS[event.key.toLowerCase()];
     if (id) { event.preventDefault(); press(id); }
   });
+  const narrow = window.matchMedia("(max-width: 34rem)"); // as in the style: the terms are underlined in the text, too
+  for (const fold of document.querySelectorAll(".pair details")) fold.open = !narrow.matches;
   look();
 })();
