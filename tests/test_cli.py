@@ -207,7 +207,10 @@ def test_results_are_not_overwritten_unasked(news, pairs):
         ("0,1,must\n-1,5,cl\n", r"line 2: row -1 is out of range"),
         ("0,1,must\n2,x,cl\n", r"line 2: row number 'x' is not an integer"),
         ("a,b,type\n0,1,must\n", r"has the columns a, b, type; expected i,j,type"),
-        ("0,1\n", r"line 1: 2 columns, expected i,j,type or i,j,type,weight"),
+        (
+            "0,1\n",
+            r"line 1: 2 columns, expected i,j,type\[,weight\] or id,label or id,must_link_group,cannot_link_group",
+        ),
         ("i,j,type,weight\n0,1,must\n", r"line 2: 3 columns, expected 4"),
         ("0,1,perhaps\n", r"line 1: type 'perhaps' is none of must, cannot, ml, cl, \+1, -1"),
         ("0,1,must,-2\n", r"line 1: weight '-2' is not a number of at least 0"),

@@ -140,8 +140,9 @@ def test_weights_of_rows(iris):
     [
         ("id,weight\nf0,-1\n", "line 2: weight '-1' is not a number of at least 0"),
         ("id,weight\nf0,inf\n", "line 2: a row cannot weigh inf"),
-        ("id,weight\nf0,1\nf0,2\n", r"line 3: row 0 was named before"),
+        ("id,weight\nf0,1\nf0,2\n", r"line 3: row f0 was named before"),
         ("id,weight\nf0,1\nf999,2\n", "line 3: the data have no row with the id 'f999'"),
+        ("", "holds no weights; expected id .or row. and weight"),
         ("id,heavy\nf0,1\n", "has the columns id, heavy; expected id .or row. and weight"),
         ("row,weight\n150,1\n", "line 2: row 150 is out of range"),
     ],

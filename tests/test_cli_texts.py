@@ -107,7 +107,8 @@ def test_ask_saves_undoes_and_goes_on(place):
     question = ("ask", "m", "--n-clusters", 3, "--session", "answers.jsonl", "--out", "asked.csv")
     first = answering(*question, keys="d\nd\nu\nq\n", cwd=place)
     assert first.returncode == 0, first.stderr
-    assert "1 questions answered" in first.stdout and "(stopped)" in first.stdout
+    assert "1 question answered, " in first.stdout and "(stopped)" in first.stdout
+    assert re.search(r"; \d+ must-links? and \d+ cannot-links? written to asked.csv", first.stdout)
     texts = [record["text"] for record in records()]
     shown = re.findall(r"\[row (\d+)\] (.*)", first.stdout)
     assert len(shown) >= 4 and all(texts[int(row)] == text for row, text in shown)

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from sklearn.datasets import dump_svmlight_file
 from text_corpus import json_lines, records
 
-from hmrf_fast import datasets
+from hmrf_fast import Constraints, datasets
 from hmrf_fast.errors import FileError, InputError
 from hmrf_fast.examination import examine
 from hmrf_fast.io import (
@@ -306,9 +306,17 @@ def test_constraints_in_parquet(tmp_path):
     [
         ("msg-0,msg-99,must\n", "line 1: the data have no row with the id 'msg-99'"),
         ("a,b,must\n", "line 1: row number 'a' is not an integer, nor is it an id of the data, which are like 'msg-0'"),
-        ("id,label\nmsg-0,a\n\nmsg-0,b\n", r"line 4: row 0 was named before \(.*line 2\)"),
+        ("id,label\nmsg-0,a\n\nmsg-0,b\n", r"line 4: row msg-0 was named before \(.*line 2\)"),
         ("id,name\nmsg-0,a\n", "has the columns id, name; expected i,j,type"),
         ("i,j,weight\n0,1,1\n", "has the columns i, j, weight; expected"),
+        (
+            "a,b,kind\nmsg-0,msg-3,must\n",
+            r"line 1: neither a pair nor known column names \(a,b,kind\); expected i,j,type",
+        ),
+        ("a,b,kind,w\n0,3,must,1\n", r"line 1: neither .* expected i,j,type\[,weight\] or id,label or id,must_link"),
+        ("id,kind\n", "has the columns id, kind; expected i,j,type"),
+        ("", r"holds no constraints; expected i,j,type"),
+        ("# none yet\n\n", "holds no constraints"),
         (b"0,1,must\xff\n", "line 1: byte 0xff is not utf-8"),
     ],
 )
@@ -324,7 +332,8 @@ def test_written_constraints_are_read_again(ids, tmp_path):
     found = read_constraints(tmp_path / "again.csv", 60, ids)
     for name in ("must_link", "cannot_link", "must_link_weight", "cannot_link_weight"):
         np.testing.assert_array_equal(getattr(found, name), getattr(known, name))
-    assert constraints(tmp_path, "").is_empty
+    write_constraints(tmp_path / "none.csv", Constraints(), ids)
+    assert read_constraints(tmp_path / "none.csv", 60, ids).is_empty
 
 
 def test_labels_are_written(tmp_path):

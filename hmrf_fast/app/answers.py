@@ -43,7 +43,14 @@ def files_of(data: str, session: Path | None, out: Path | None, weights: Path | 
 def told_of(learner: Any, files: Files) -> str:
     """How a session ended, in one line."""
     written = f"{files.pairs} and {files.weights}" if files.weights else f"{files.pairs}"
+    known = learner.constraints_
+    pairs = f"{_counted(len(known.must_link), 'must-link')} and {_counted(len(known.cannot_link), 'cannot-link')}"
     return (
-        f"{learner.n_queries_} questions answered, {len(learner.neighborhoods_)} neighbourhoods found; "
-        f"{learner.constraints_!r} written to {written} ({learner.stop_reason_})"
+        f"{_counted(learner.n_queries_, 'question')} answered, "
+        f"{_counted(len(learner.neighborhoods_), 'neighbourhood')} found; "
+        f"{pairs} written to {written} ({learner.stop_reason_})"
     )
+
+
+def _counted(number: int, noun: str) -> str:
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"

@@ -29,9 +29,9 @@ HELP = """Show pairs of rows and ask whether they belong together.
     hmrf-fast ask m --n-clusters 20
     hmrf-fast fit m --n-clusters 20 --constraints m.pairs.csv --out res
 
-Keys, each with Enter: s same, d different, ? don't know, u undo, q quit. Every answer is saved in the session file at
-once; the same command goes on where the last one ended, and so does label, in the browser. The pairs that follow from
-the answers are written at the end, also after q and Ctrl-C, which end with exit code 0.
+Keys, each with Enter: s same, d different, x or ? don't know, u undo, q quit. Every answer is saved in the session
+file at once; the same command goes on where the last one ended, and so does label, in the browser. The pairs that
+follow from the answers are written at the end, also after q and Ctrl-C, which end with exit code 0.
 
 In Python: hmrf_fast.active.SuperInstances(20).fit(X, oracle=TerminalOracle(texts), session="m.answers.jsonl").
 """

@@ -25,7 +25,7 @@ _GROUPS = ("label", "must_link_group", "cannot_link_group")
 ROWS = ("id", "row")
 _HEADERS = ("i", "j", "type", "weight", *ROWS, *_GROUPS)
 _HEADERLESS = (("i", "j", "type"), ("i", "j", "type", "weight"))
-_EXPECTED = "expected i,j,type[,weight] for pairs, or id (or row) with label, must_link_group or cannot_link_group"
+_EXPECTED = "expected i,j,type[,weight] or id,label or id,must_link_group,cannot_link_group (row in place of id, too)"
 
 
 def read_constraints(
@@ -64,16 +64,21 @@ def read_constraints(
     FileError
         If the file cannot be read so; the message names the line.
     """
-    table = read_table(path, encoding=encoding, headers=_HEADERS, headerless=_HEADERLESS)
-    if table.n_rows == 0:
-        return Constraints()
-    if {"i", "j", "type"} <= set(table.columns):
-        return _pairs(table, n_rows, ids)
+    table = read_table(path, encoding=encoding, headers=_HEADERS, headerless=_HEADERLESS, expected=_EXPECTED)
+    if not table.columns:
+        raise FileError(f"{table.path}: holds no constraints; {_EXPECTED}")
+    pairs = {"i", "j", "type"} <= set(table.columns)
     column = next((name for name in ROWS if name in table.columns), None)
-    if column is None or not set(_GROUPS) & set(table.columns):
+    if not pairs and (column is None or not set(_GROUPS) & set(table.columns)):
         raise FileError(f"{table.path}: has the columns {', '.join(table.columns)}; {_EXPECTED}")
+    if table.n_rows == 0:  # a line of names alone is what `write_constraints` makes of no pairs
+        return Constraints()
+    if pairs:
+        _refuse_unknown_names(table, ids)
+        return _pairs(table, n_rows, ids)
+    assert column is not None
     rows = row_numbers(table, (column,), n_rows, ids)[:, 0]
-    refuse_repeated(table, rows)
+    refuse_repeated(table, rows, column)
     weights = 1.0 if weight is None else weight
     return Constraints(
         partial_labels=_spread(table, "label", rows, n_rows),
@@ -112,11 +117,26 @@ def write_constraints(path: str | os.PathLike[str], constraints: Constraints, id
         raise FileError(f"{path}: cannot be written ({error.strerror or error}); choose another place") from error
 
 
+def _refuse_unknown_names(table: Table, ids: Sequence[str] | None) -> None:
+    """A first line of words alone is no pair, but a line of names that nobody knows."""
+    first = [str(cells[0]) for cells in table.columns.values()]
+    known = {str(one) for one in ids or ()}
+    if table.lines is None or first[2].strip().lower() in _KINDS or any(_is_row(cell, known) for cell in first[:2]):
+        return
+    raise FileError(f"{table.place(0)}: neither a pair nor known column names ({','.join(first)}); {_EXPECTED}")
+
+
+def _is_row(cell: str, ids: set[str]) -> bool:
+    return cell in ids or cell.lstrip("+-").isdecimal()
+
+
 def _pairs(table: Table, n_rows: int, ids: Sequence[str] | None) -> Constraints:
     rows = row_numbers(table, ("i", "j"), n_rows, ids)
     same = np.flatnonzero(rows[:, 0] == rows[:, 1])
     if same.size:
-        raise FileError(f"{table.place(same[0])}: row {rows[same[0], 0]} is paired with itself; leave the line out")
+        raise FileError(
+            f"{table.place(same[0])}: row {table.columns['i'][same[0]]} is paired with itself; leave the line out"
+        )
     must = np.array([_kind(table, row) for row in range(table.n_rows)])
     if "weight" not in table.columns:
         return Constraints(rows[must], rows[~must])
@@ -177,13 +197,14 @@ def cell_weight(table: Table, row: int) -> float:
     return weight
 
 
-def refuse_repeated(table: Table, rows: np.ndarray) -> None:
+def refuse_repeated(table: Table, rows: np.ndarray, column: str) -> None:
     order = np.argsort(rows, kind="stable")
     again = np.flatnonzero(rows[order][1:] == rows[order][:-1])
     if again.size:
         first, second = order[again[0]], order[again[0] + 1]
+        name = table.columns[column][second]
         raise FileError(
-            f"{table.place(second)}: row {rows[second]} was named before ({table.place(first)}); keep one of the two"
+            f"{table.place(second)}: row {name} was named before ({table.place(first)}); keep one of the two"
         )
 
 

@@ -42,6 +42,7 @@ def read_table(
     encoding: str = "utf-8",
     headers: Collection[str] = (),
     headerless: Sequence[Sequence[str]] = (),
+    expected: str = "",
 ) -> Table:
     """Read a table.
 
@@ -56,6 +57,8 @@ def read_table(
     headers, headerless : optional
         CSV may lack its line of names: then it has as many columns as one of ``headerless``, and takes those names.
         A first line with one of ``headers`` is a line of names.
+    expected : str, optional
+        What to say of a first line of neither kind.
 
     Returns
     -------
@@ -77,7 +80,7 @@ def read_table(
     if form == "lines":
         numbered = [(n, line.rstrip("\r")) for n, line in enumerate(text.split("\n"), start=1) if line.strip()]
         return Table(str(path), {"text": [line for _, line in numbered]}, [n for n, _ in numbered], len(numbered))
-    return _csv(path, text, "\t" if form == "tsv" else ",", headers, headerless)
+    return _csv(path, text, "\t" if form == "tsv" else ",", headers, headerless, expected)
 
 
 def _json_lines(path: str | os.PathLike[str], text: str) -> Table:
@@ -109,6 +112,7 @@ def _csv(
     delimiter: str,
     headers: Collection[str],
     headerless: Sequence[Sequence[str]],
+    expected: str,
 ) -> Table:
     names: list[str] | None = None
     rows, lines = [], []
@@ -123,7 +127,7 @@ def _csv(
             if names is None:
                 lowered = [cell.lower() for cell in stripped]
                 first = not headerless or bool(set(headers) & set(lowered))
-                names = _names(stripped if not headerless else lowered, first, headerless, place)
+                names = _names(stripped if not headerless else lowered, first, headerless, place, expected)
                 if first:
                     continue
             if len(cells) != len(names):
@@ -143,7 +147,7 @@ def _csv(
     return Table(str(path), columns, lines, len(rows))
 
 
-def _names(cells: list[str], first: bool, headerless: Sequence[Sequence[str]], place: str) -> list[str]:
+def _names(cells: list[str], first: bool, headerless: Sequence[Sequence[str]], place: str, expected: str) -> list[str]:
     if first:
         if len(set(cells)) < len(cells):
             raise FileError(f"{place}: two columns have the same name ({','.join(cells)}); rename one")
@@ -151,8 +155,7 @@ def _names(cells: list[str], first: bool, headerless: Sequence[Sequence[str]], p
     for names in headerless:
         if len(names) == len(cells):
             return list(names)
-    expected = " or ".join(",".join(names) for names in headerless)
-    raise FileError(f"{place}: {len(cells)} columns, expected {expected}")
+    raise FileError(f"{place}: {len(cells)} columns, {expected}")
 
 
 def _parquet(path: str | os.PathLike[str]) -> Table:

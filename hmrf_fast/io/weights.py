@@ -41,13 +41,15 @@ def read_weights(
     """
     table = read_table(path, encoding=encoding, file_format=None, headers=(*ROWS, "weight"))
     weights = np.ones(n_rows)
-    if table.n_rows == 0:
-        return weights
+    if not table.columns:
+        raise FileError(f"{table.path}: holds no weights; expected id (or row) and weight")
     column = next((name for name in ROWS if name in table.columns), None)
     if column is None or "weight" not in table.columns:
         raise FileError(f"{table.path}: has the columns {', '.join(table.columns)}; expected id (or row) and weight")
+    if table.n_rows == 0:  # a line of names alone is what `write_weights` makes of weights that are all 1
+        return weights
     rows = row_numbers(table, (column,), n_rows, ids)[:, 0]
-    refuse_repeated(table, rows)
+    refuse_repeated(table, rows, column)
     given = np.array([cell_weight(table, row) for row in range(table.n_rows)])
     if np.isinf(given).any():
         raise FileError(f"{table.place(int(np.argmax(np.isinf(given))))}: a row cannot weigh inf; give a number")
