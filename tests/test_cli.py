@@ -17,24 +17,16 @@ from pathlib import Path
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from commands import COMMAND, run_command
 
 import hmrf_fast
 from hmrf_fast import datasets
 
-# -P: the working directory, maybe a checkout without hmrf_fast.kernels, must not come before the installed package.
-COMMAND = (sys.executable, "-P", "-W", "error", "-m", "hmrf_fast.app.cli")
 PAIRS = "i,j,type\n0,1,must\n100,101,must\n0,100,cannot\n0,200,cannot\n"
 
 
 def run(*arguments: object, code: int = 0, **options) -> subprocess.CompletedProcess:
-    done = subprocess.run(
-        [*COMMAND, *map(str, arguments)],
-        capture_output=True,
-        text=True,
-        timeout=300,
-        stdin=subprocess.DEVNULL,
-        **options,
-    )
+    done = run_command(*arguments, **options)
     assert done.returncode == code, f"exit code {done.returncode}\n{done.stdout}\n{done.stderr}"
     return done
 

@@ -10,10 +10,9 @@ import time
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from commands import COMMAND
 
 from hmrf_fast import datasets
-
-COMMAND = (sys.executable, "-P", "-W", "error", "-m", "hmrf_fast.app.cli")
 
 
 def labels(folder):

@@ -3,19 +3,16 @@
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
 
 import pytest
+from commands import run_command
 
 TEXTS = [("cats purr and cats sleep", "cat"), ("cats <b>sleep</b> & purr", "cat"), ("a cat and its purr sleep", "cat")]
 TEXTS += [("stocks fell as markets fell", "money"), ("markets and stocks rose", "money"), ("stocks rose", "money")]
 
 
 def run(folder, *arguments, code=0):
-    done = subprocess.run(
-        [sys.executable, "-P", "-m", "hmrf_fast.app.cli", *arguments], cwd=folder, capture_output=True, text=True
-    )
+    done = run_command(*arguments, cwd=folder)
     assert done.returncode == code, done.stderr
     return done
 

@@ -4,19 +4,16 @@ from __future__ import annotations
 
 import json
 import re
-import subprocess
-import sys
 
 import pytest
 import scipy.sparse as sp
+from commands import run_command
 
 from hmrf_fast import datasets, estimate_memory, rows
 
-COMMAND = (sys.executable, "-P", "-W", "error", "-m", "hmrf_fast.app.cli")
-
 
 def run(*arguments, code=0):
-    done = subprocess.run([*COMMAND, *map(str, arguments)], capture_output=True, text=True, timeout=300)
+    done = run_command(*arguments)
     assert done.returncode == code, done.stdout + done.stderr
     return done.stdout if code == 0 else done.stderr
 

@@ -12,7 +12,8 @@ import sys
 
 import numpy as np
 import pytest
-from test_cli import COMMAND, refused, run
+from commands import COMMAND, run_command
+from test_cli import refused, run
 from text_corpus import json_lines, records
 
 import hmrf_fast
@@ -99,8 +100,7 @@ def test_constraints_check(place):
 
 def answering(*arguments, keys, cwd):
     """Run a command whose standard input is text."""
-    command = [*COMMAND, *map(str, arguments)]
-    return subprocess.run(command, input=keys, capture_output=True, text=True, timeout=300, cwd=cwd)
+    return run_command(*arguments, text=keys, cwd=cwd)
 
 
 def test_ask_saves_undoes_and_goes_on(place):
