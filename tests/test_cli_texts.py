@@ -239,3 +239,12 @@ def test_shell_completion():
         [sys.executable, "-P", "-c", script], capture_output=True, text=True, env=environment, timeout=120
     )
     assert done.stdout.split() == ["vectorize"], done.stdout + done.stderr
+
+
+def test_empty_texts_have_one_fate(tmp_path):
+    (tmp_path / "t.csv").write_text("text\nred moon\nred moon\nblue\nblue\n??\n")
+    told = run("vectorize", tmp_path / "t.csv", "--out", tmp_path / "m").stdout.splitlines()[-1]
+    fit = [part for part in COMMAND if part not in ("-W", "error")]
+    fit += ["fit", str(tmp_path / "m"), "-k", "2", "--out", str(tmp_path / "res"), "--progress", "none"]
+    warned = subprocess.run(fit, capture_output=True, text=True, timeout=300, check=True).stderr
+    assert told.startswith("1 texts hold none of the words; ") and told.partition("; ")[2] in warned
