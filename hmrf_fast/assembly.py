@@ -19,6 +19,11 @@ from hmrf_fast.seeds import Seeds, probable_seeds, seeds_of
 from hmrf_fast.settings import Known, Settings
 from hmrf_fast.sources import as_rows, refuse_negative
 
+# What becomes of rows that say nothing, by whether the metric is for counts.
+FATES = {
+    False: "equally far from every centroid, they join the first cluster unless constrained; better leave them out",
+    True: "without mass they only dilute a centroid; better leave them out",
+}
 STACK_LEVEL = 6  # from the warnings below to the caller of ``fit``
 
 
@@ -132,14 +137,9 @@ def _warn_of_empty_rows(problem: Problem) -> None:
     if empty.size == 0:
         return
     named = ", ".join(map(str, empty[:5])) + (", ..." if empty.size > 5 else "")
-    fate = (
-        "without mass they only dilute a centroid"
-        if problem.metric.entropic
-        else "equally far from every centroid, they join the first cluster unless constrained"
-    )
     warnings.warn(
         f"{empty.size} of {problem.n_rows} rows (row {named}) say nothing under metric={problem.metric.name!r}: "
-        f"{fate}; better leave them out",
+        f"{FATES[problem.metric.entropic]}",
         EmptyRowsWarning,
         stacklevel=STACK_LEVEL,
     )

@@ -91,7 +91,16 @@ def test_constraints_check(place):
     assert "60, 3 of them (5.0 %) under constraints" in good and "contradictions: 0" in good
     (place / "bad.csv").write_text("msg-0,msg-3,must\nmsg-3,msg-6,must\nmsg-0,msg-6,cannot\n")
     bad = run("constraints", "check", "bad.csv", "m", cwd=place, code=3).stdout
-    assert "cannot-link (0, 6) contradicts the must-links 0-3-6" in bad
+    assert "cannot-link (msg-0, msg-6) contradicts the must-links msg-0 - msg-3 - msg-6" in bad
+    soft = ("fit", "m", "-k", "3", "--constraints", "bad.csv", "--out", "res-bad", "--progress", "none")
+    warning = [part for part in COMMAND if part not in ("-W", "error")]
+    done = subprocess.run([*warning, *soft], capture_output=True, text=True, timeout=300, cwd=place, check=True)
+    assert "contradicts the must-links msg-0 - msg-3 - msg-6" in done.stdout
+    assert "hmrf-fast constraints check FILE DATA names the chains" in done.stderr and "report_" not in done.stderr
+    (place / "hard.csv").write_text("msg-4,msg-5,cannot,inf\nmsg-5,msg-7,cannot,inf\nmsg-4,msg-7,cannot,inf\n")
+    assert "rows msg-4, msg-5, msg-7 are mutually hard cannot-linked" in refused(
+        "fit", place / "m", "-k", 2, "--constraints", place / "hard.csv", "--out", place / "none"
+    )
     (place / "worse.csv").write_text("msg-0,msg-99,must\n")
     assert "line 1: the data have no row with the id 'msg-99'" in refused(
         "constraints", "check", place / "worse.csv", place / "m"
@@ -230,3 +239,12 @@ def test_shell_completion():
         [sys.executable, "-P", "-c", script], capture_output=True, text=True, env=environment, timeout=120
     )
     assert done.stdout.split() == ["vectorize"], done.stdout + done.stderr
+
+
+def test_empty_texts_have_one_fate(tmp_path):
+    (tmp_path / "t.csv").write_text("text\nred moon\nred moon\nblue\nblue\n??\n")
+    told = run("vectorize", tmp_path / "t.csv", "--out", tmp_path / "m").stdout.splitlines()[-1]
+    fit = [part for part in COMMAND if part not in ("-W", "error")]
+    fit += ["fit", str(tmp_path / "m"), "-k", "2", "--out", str(tmp_path / "res"), "--progress", "none"]
+    warned = subprocess.run(fit, capture_output=True, text=True, timeout=300, check=True).stderr
+    assert told.startswith("1 texts hold none of the words; ") and told.partition("; ")[2] in warned

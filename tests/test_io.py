@@ -363,3 +363,13 @@ def test_examination(tmp_path):
 def test_bundled_files_are_read():
     found = read(datasets.load("news_different_3").filename)
     assert found.n_rows == 300 and len(set(found.labels)) == 3 and len(found.ids) == 300
+
+
+@pytest.mark.parametrize("ending", [".vocab.txt", ".vocab.txt.gz"])
+def test_names_beside_a_matrix(tmp_path, ending):
+    sp.save_npz(tmp_path / "X.npz", sp.csr_matrix(np.eye(3)))
+    pack = gzip.compress if ending.endswith(".gz") else bytes
+    (tmp_path / f"X{ending}").write_bytes(pack(b"one\ntwo\nthree\n"))
+    assert read(tmp_path / "X.npz").feature_names == ["one", "two", "three"]
+    (tmp_path / f"X{ending}").write_bytes(pack(b"one\ntwo\n"))
+    assert read(tmp_path / "X.npz").feature_names is None

@@ -56,11 +56,12 @@ def ask(
     config: Config = None,
 ) -> None:
     """Run the command."""
-    with exit_codes():
+    with exit_codes() as naming:
         from hmrf_fast.active import SuperInstances, TerminalOracle, top_terms
         from hmrf_fast.io import read, read_constraints, write_constraints, write_weights
 
         rows = read(data, metric=metric.value, **reading(text, id, None, file_format, encoding))
+        naming.ids = rows.ids
         known = None if constraints is None else read_constraints(constraints, rows.n_rows, rows.ids)
         files = files_of(data, session, out, weights)
         learner = SuperInstances(

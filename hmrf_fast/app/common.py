@@ -14,6 +14,7 @@ from typing import Annotated, Any
 import typer
 
 from hmrf_fast.app.config import CONFIG_HELP, use_config
+from hmrf_fast.app.naming import Naming
 
 __all__ = [
     "CONTRADICTORY",
@@ -159,17 +160,23 @@ def saving(checkpoint: Path | None) -> Iterator[None]:
 
 
 @contextmanager
-def exit_codes() -> Iterator[None]:
+def exit_codes() -> Iterator[Naming]:
     """Turn the library's errors, and scikit-learn's about X, into one sentence and exit code 2, Ctrl-C into 130,
     warnings into single lines.
 
+    A command that has read its rows hands their ids to what this yields, and messages name them.
     0 done, 2 bad input, `CONTRADICTORY`, `SAVED`, 130 interrupted; see ``application.py``, which tells people."""
+    naming = Naming()
+
+    def show(message: Any, *_: Any) -> None:
+        typer.echo(f"Warning: {one_line(naming.of_problem(message))}", err=True)
+
     try:
         with warnings.catch_warnings(), _insisting_on_interrupts():
-            warnings.showwarning = lambda message, *_: typer.echo(f"Warning: {one_line(message)}", err=True)
-            yield
+            warnings.showwarning = show
+            yield naming
     except (ValueError, TypeError, MemoryError) as error:
-        told = one_line(error) or "there is not enough memory; take fewer rows, features or clusters"
+        told = one_line(naming.of_problem(error)) or "there is not enough memory; take fewer rows, features or clusters"
         typer.echo(f"Error: {told}", err=True)
         raise typer.Exit(2) from None
     except KeyboardInterrupt:

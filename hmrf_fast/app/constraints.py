@@ -48,13 +48,14 @@ def check(
     config: Config = None,
 ) -> None:
     """Run the command."""
-    with exit_codes():
+    with exit_codes() as naming:
         from hmrf_fast.examination import examine
         from hmrf_fast.io import read, read_constraints
 
         rows = read(data, **reading(text, id, None, file_format, encoding))
+        naming.ids = rows.ids
         found = examine(read_constraints(constraints, rows.n_rows, rows.ids), rows.n_rows, n_clusters)
         if not quiet:
-            typer.echo(str(found))
+            typer.echo(naming.of(str(found)))
     if not found.is_consistent:
         raise typer.Exit(CONTRADICTORY)

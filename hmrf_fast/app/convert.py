@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
 
@@ -26,6 +27,7 @@ HELP = """Write rows in another format.
 \b
     hmrf-fast convert cells.h5ad m
     hmrf-fast convert m X.npz
+    hmrf-fast convert counts.npz m --features genes.txt
 
 DATA is anything that fit reads; the ending of OUT says what is written: .npz, .mtx, .svm, .h5ad, .store
 (read from disk block by block), or a folder if it has none. Only the folder keeps texts and vocabulary.
@@ -37,6 +39,12 @@ In Python: io.write(io.read("cells.h5ad"), "m"), with io from hmrf_fast.
 def convert(
     data: Annotated[str, typer.Argument(metavar="DATA", help="The rows, as for fit.")],
     out: Annotated[Path, typer.Argument(metavar="OUT", help="File or folder to write.")],
+    features: Annotated[
+        Path | None,
+        typer.Option(
+            help="Names of the features, one per line. [default: NAME.vocab.txt(.gz) beside NAME.npz, if it fits]"
+        ),
+    ] = None,
     values: Annotated[str | None, typer.Option(help="counts or tfidf, where there is a choice.")] = None,
     text: TextColumn = None,
     id: IdColumn = None,
@@ -51,8 +59,12 @@ def convert(
     with exit_codes():
         from hmrf_fast.errors import FileError
         from hmrf_fast.io import read, write
+        from hmrf_fast.io.feature_names import read_names
 
         rows = read(data, values=values, **reading(text, id, label, file_format, encoding))
+        if features is not None:
+            rows = replace(rows, feature_names=read_names(features, rows.matrix.shape[1], encoding), vectorizer=None)
+            rows.folder = None  # its files hold the names that were there before
         if out.exists() and not force:
             raise FileError(f"{out}: is there already; choose another name, or say --force to replace it")
         write(rows, out)

@@ -151,7 +151,7 @@ def fit(
         "checkpoint_every": checkpoint_every,
     }
     settings = {name: value for name, value in chosen.items() if value is not None}
-    with exit_codes(), logged(log_json):
+    with exit_codes() as naming, logged(log_json):
         from hmrf_fast.io import Results, read, read_constraints, read_weights
         from hmrf_fast.io.results import open_folder
         from hmrf_fast.resources import estimate_fit
@@ -161,6 +161,7 @@ def fit(
         model = estimator_of(estimator, settings)
         how = reading(text, id, label, file_format, encoding)
         rows = read(data, metric=getattr(model, "metric", "cosine"), values=values, **how)
+        naming.ids = rows.ids
         known: dict[str, Any] = {}
         if constraints is not None:
             known["constraints"] = read_constraints(constraints, rows.n_rows, rows.ids)
@@ -183,7 +184,7 @@ def fit(
                 f"objective {model.objective_:.6g}, {'converged' if model.converged_ else 'stopped at max_iter'}"
             )
             if constraints is not None:
-                typer.echo(str(model.constraint_report_))
+                typer.echo(naming.of(str(model.constraint_report_)))
             typer.echo(f"written to {out}: labels.csv, model.npz, summary.json, data")
 
 

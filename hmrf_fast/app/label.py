@@ -62,13 +62,14 @@ def label(
     config: Config = None,
 ) -> None:
     """Run the command."""
-    with exit_codes():
+    with exit_codes() as naming:
         from hmrf_fast.io import read, read_constraints
         from hmrf_fast.labeling import Desk, LabelServer
         from hmrf_fast.labeling.server import listen
 
         with listen(port) as listener:  # before the work: what cannot be had is told at once
             rows = read(data, metric=metric.value, **reading(text, id, None, file_format, encoding))
+            naming.ids = rows.ids
             known = None if constraints is None else read_constraints(constraints, rows.n_rows, rows.ids)
             files = files_of(data, session, out, weights)
             desk = Desk(

@@ -60,7 +60,7 @@ def select_k(
     config: Config = None,
 ) -> None:
     """Run the command."""
-    with exit_codes():
+    with exit_codes() as naming:
         from hmrf_fast.io import read, read_constraints
         from hmrf_fast.selection import select_n_clusters
 
@@ -69,6 +69,7 @@ def select_k(
         model = estimator_of(estimator, settings)
         how = reading(text, id, None, file_format, encoding)
         rows = read(data, metric=getattr(model, "metric", "cosine"), **how)
+        naming.ids = rows.ids
         known = None if constraints is None else read_constraints(constraints, rows.n_rows, rows.ids)
         with counting(show, quiet, len(numbers) * n_resamples) as step:
             found = select_n_clusters(

@@ -70,6 +70,7 @@ def vectorize(
 ) -> None:
     """Run the command."""
     with exit_codes():
+        from hmrf_fast.assembly import FATES
         from hmrf_fast.io import dataset_of_texts, read_texts
         from hmrf_fast.io.results import open_folder
         from hmrf_fast.io.vectorizing import WORDS
@@ -93,4 +94,4 @@ def vectorize(
             typer.echo(f"{n_rows} texts, {n_features} words, {data.matrix.nnz} counts other than 0; written to {out}")
             empty = int((data.matrix.getnnz(axis=1) == 0).sum())
             if empty:
-                typer.echo(f"{empty} texts hold none of the words; they will join any cluster")
+                typer.echo(f"{empty} texts hold none of the words; {FATES[values is Values.counts]}")

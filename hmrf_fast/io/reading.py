@@ -13,6 +13,7 @@ from sklearn.datasets import load_svmlight_file
 
 from hmrf_fast.errors import FileError, InputError, in_short
 from hmrf_fast.io.dataset import DataSet, is_dataset_folder, load_folder
+from hmrf_fast.io.feature_names import names_beside
 from hmrf_fast.io.matrix_file import read_npz
 from hmrf_fast.io.matrix_market import read_matrix_market
 from hmrf_fast.io.sources import kind_of, missing, read_bytes
@@ -61,6 +62,8 @@ def read(
     Returns
     -------
     DataSet
+        Columns of ``NAME.npz`` are named by ``NAME.vocab.txt`` or ``NAME.vocab.txt.gz`` beside it, a name per line, if
+        it has as many lines.
 
     Raises
     ------
@@ -131,7 +134,7 @@ def _npz(path: Path, values: str | None, metric: str) -> DataSet:
     ids = [str(one) for one in others["ids"]] if others.get("ids", np.empty(0)).shape == (n_rows,) else None
     if ids is not None and len(set(ids)) < n_rows:
         ids = None
-    return DataSet(matrix, ids, None, told)
+    return DataSet(matrix, ids, None, told, names_beside(path, matrix.shape[1]))
 
 
 def _svmlight(path: str | os.PathLike[str]) -> DataSet:
