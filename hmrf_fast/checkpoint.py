@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import time
 import warnings
@@ -17,6 +18,8 @@ from hmrf_fast.errors import CheckpointError, CheckpointWarning, FileError
 from hmrf_fast.outcomes import EMResult, Progress, keep_best
 from hmrf_fast.signals import PatientSignals
 from hmrf_fast.version import __version__
+
+logger = logging.getLogger(__name__)
 
 
 class Journey:
@@ -85,6 +88,10 @@ class SavedJourney(Journey):
         with self.signals:
             self.signals.deferring = True
             done = self.place.finished
+            if done:
+                logger.info("taken from %(checkpoint)s, which holds this finished fit", {"checkpoint": str(self.path)})
+            elif self.place.draws.drawn:
+                logger.info("going on from %(resumed)s", {"resumed": str(self.path)})
             result = super().run(chosen, one)
             if not done:
                 self.save()

@@ -50,6 +50,7 @@ def test_ended_and_called_again(tmp_path, number):
     assert process.returncode == 75, told
     assert told.splitlines()[-1].startswith("Interrupted; the same command goes on from")
     assert b'"drawn": 0' not in np.load(tmp_path / "fit.ckpt")["header"].tobytes()
-    subprocess.run(call, check=True, timeout=300)
+    again = subprocess.run(call, check=True, timeout=300, capture_output=True, text=True)
+    assert " s since it was resumed" in again.stdout
     subprocess.run([*fit, "--out", tmp_path / "whole"], check=True, timeout=300)
     assert labels(tmp_path / "out") == labels(tmp_path / "whole")

@@ -9,7 +9,7 @@ import pytest
 import scipy.sparse as sp
 from commands import run_command
 
-from hmrf_fast import datasets, estimate_memory, rows
+from hmrf_fast import datasets, estimate_memory, io, rows
 
 
 def run(*arguments, code=0):
@@ -53,13 +53,15 @@ def test_a_dry_run_tells_and_leaves_nothing(news):
     place, X = news
     told = fit(place, place / "X.npz", "none", "--dry-run")
     assert not (place / "none").exists()
-    sizes = dict(re.findall(r"^(\w+) +.*\((\d+) bytes\)", told, re.MULTILINE))
-    constrained = int(re.search(r"(\d+) priced pairs, (\d+) rows", told).group(2))
-    pairs = int(re.search(r"(\d+) priced pairs", told).group(1))
+    lines = dict(re.split(r"  +", line.strip(), maxsplit=1) for line in told.splitlines())
+    assert len(lines) == len(told.splitlines()), "two lines have one name"
+    pairs, constrained = map(int, re.findall(r"\d+", lines["priced pairs"]))
     expected = estimate_memory(*X.shape, X.nnz, 3, n_constrained=constrained, n_pairs=pairs)
     assert constrained == 4 and pairs >= 3
-    assert int(sizes["memory"]) == expected.total and int(sizes["tables"]) == expected.tables
-    assert re.search(r"^search +\d", told, re.MULTILINE)
+    for name, size in (("memory", expected.total), ("for tables", expected.tables)):
+        number, unit = lines[name].split()[:2]
+        assert float(number) == pytest.approx(size / {"kB": 1e3, "MB": 1e6}[unit], abs=0.051)
+    assert re.match(r"\d", lines["E-step"]) and "search for initial centroids" in lines["not timed"]
     rows.write_matrix(place / "store", X)
     assert "elsewhere" in fit(place, place / "store", "none", "--dry-run", "--metric", "i_divergence")
 
@@ -70,7 +72,18 @@ def test_resume_asks_for_a_checkpoint(news):
     saved = ("--checkpoint", place / "fit.ckpt")
     assert "no checkpoint to go on from" in fit(place, place / "X.npz", "a", "--resume", *saved, code=2)
     assert not (place / "a").exists()
-    fit(place, place / "X.npz", "a", *saved)
-    fit(place, place / "X.npz", "b", "--resume", *saved)
+    assert "taken from" not in fit(place, place / "X.npz", "a", *saved)
+    told = fit(place, place / "X.npz", "b", "--resume", *saved)
+    assert f"taken from {place / 'fit.ckpt'}, which holds this finished fit" in told
     one, other = (json.loads((place / name / "summary.json").read_text())["objective"] for name in "ab")
     assert one == other
+
+
+def test_convert_takes_names_of_features(tmp_path):
+    sp.save_npz(tmp_path / "X.npz", sp.eye(3, format="csr"))
+    (tmp_path / "genes.txt").write_text("g1\r\ng2\r\ng3\r\n")
+    run("convert", tmp_path / "X.npz", tmp_path / "m", "--features", tmp_path / "genes.txt")
+    assert io.read(tmp_path / "m").feature_names == ["g1", "g2", "g3"]
+    (tmp_path / "genes.txt").write_text("g1\ng2\n")
+    told = run("convert", tmp_path / "X.npz", tmp_path / "n", "--features", tmp_path / "genes.txt", code=2)
+    assert "genes.txt: has 2 lines, but there are 3 features" in told and not (tmp_path / "n").exists()

@@ -27,7 +27,7 @@ from hmrf_fast.app.common import (
 )
 from hmrf_fast.app.dry_run import tell
 from hmrf_fast.app.estimators import EstimatorName, MetricOption, estimator_of
-from hmrf_fast.app.logs import LogFile, logged
+from hmrf_fast.app.logs import LogFile, Origin, heard, logged
 from hmrf_fast.app.progress import ProgressOption, Show, progress
 
 __all__ = ["HELP", "fit"]
@@ -94,7 +94,7 @@ _Resume = Annotated[
     bool, typer.Option("--resume", help="Go on from the checkpoint, and do nothing if there is none (exit code 2).")
 ]
 _DryRun = Annotated[
-    bool, typer.Option("--dry-run", help="Check everything, say what memory and time it will take, and stop.")
+    bool, typer.Option("--dry-run", help="Check everything, say what memory and an E-step will take, and stop.")
 ]
 _Every = Annotated[float | None, typer.Option(min=0.0, help="Seconds between two checkpoints. [default: 60]")]
 
@@ -172,14 +172,20 @@ def fit(
             return
         open_folder(out, force)
         started = perf_counter()
-        with progress(show, quiet, model.max_iter) as callback, saving(checkpoint):
+        origin = Origin()
+        with progress(show, quiet, model.max_iter) as callback, saving(checkpoint), heard(origin):
             model.set_params(callback=callback).fit(rows.matrix, **known)
         seconds = perf_counter() - started
         files = {"data": data, "constraints": constraints, "sample_weight": sample_weight}
         told = _summary(model, rows, settings, files, seconds)
         Results(model.set_params(callback=None), rows, told).save(out)
         if not quiet:
-            typer.echo(f"{rows.n_rows} rows in {n_clusters} clusters: {model.n_iter_} iterations, {seconds:.2f} s")
+            if origin.finished:
+                typer.echo(f"taken from {origin.finished}, which holds this finished fit")
+            since = " since it was resumed" if origin.resumed else ""
+            typer.echo(
+                f"{rows.n_rows} rows in {n_clusters} clusters: {model.n_iter_} iterations, {seconds:.2f} s{since}"
+            )
             typer.echo(
                 f"objective {model.objective_:.6g}, {'converged' if model.converged_ else 'stopped at max_iter'}"
             )

@@ -11,7 +11,7 @@ from typing import Annotated, Any
 
 import typer
 
-__all__ = ["LogFile", "heard", "logged"]
+__all__ = ["LogFile", "Origin", "heard", "logged"]
 
 LogFile = Annotated[
     Path | None,
@@ -35,6 +35,25 @@ def heard(handler: logging.Handler) -> Iterator[None]:
         logger.removeHandler(handler)
         logger.setLevel(level)
         logger.propagate = propagates
+
+
+class Origin(logging.Handler):
+    """Hears from where a fit with a checkpoint began; both are None for one that began anew.
+
+    Attributes
+    ----------
+    finished, resumed : str or None
+        The checkpoint that held the whole fit, or its first part.
+    """
+
+    finished: str | None = None
+    resumed: str | None = None
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Look at one record."""
+        if isinstance(record.args, dict):
+            self.finished = record.args.get("checkpoint", self.finished)
+            self.resumed = record.args.get("resumed", self.resumed)
 
 
 @contextmanager
