@@ -173,7 +173,7 @@ def exit_codes() -> Iterator[Naming]:
 
     try:
         with warnings.catch_warnings(), _insisting_on_interrupts():
-            warnings.showwarning = show
+            warnings.showwarning = show  # type: ignore[assignment]  # the arguments that it needs
             yield naming
     except (ValueError, TypeError, MemoryError) as error:
         told = one_line(naming.of_problem(error)) or "there is not enough memory; take fewer rows, features or clusters"
