@@ -8,7 +8,7 @@ import typer
 
 __all__ = ["tell"]
 
-LARGEST = 10_000_000_000  # bytes from which on they are told in gigabytes
+UNITS = ((1e9, "GB"), (1e6, "MB"), (1e3, "kB"))  # bytes
 
 
 def tell(estimate: Any, matrix: Any) -> None:
@@ -24,23 +24,30 @@ def tell(estimate: Any, matrix: Any) -> None:
 
     n_rows, n_features = estimate.shape
     where = "elsewhere" if isinstance(matrix, Rows) else "in memory"
-    typer.echo(f"rows          {n_rows} x {n_features}, {estimate.n_entries} values, {where}")
-    typer.echo(f"constraints   {estimate.n_pairs} priced pairs, {estimate.n_constrained} rows")
+    _line("data", f"{n_rows} rows x {n_features} features, {estimate.n_entries} values, {where}")
+    _line("priced pairs", f"{estimate.n_pairs}, among {estimate.n_constrained} rows")
     if estimate.memory is None:
-        typer.echo("memory        not known for this metric")
+        _line("memory", "not known for this metric")
     else:
+        _line("memory", f"{_told(estimate.memory.total)} beside the data, of which")
         for name, size in estimate.memory._asdict().items():
-            typer.echo(f"{name:13} {_told(size)}")
-        typer.echo(f"memory        {_told(estimate.memory.total)} beside the rows")
+            _line(f"  for {name}", _told(size))
     if estimate.available is not None:
-        typer.echo(f"available     {_told(estimate.available)}")
+        _line("available", _told(estimate.available))
     if estimate.seconds is not None:
-        typer.echo(f"search        {estimate.seconds:.3g} s for all rows, at most once per iteration")
+        _line("E-step", f"{estimate.seconds:.3g} s: one over all rows, measured with some; about one per iteration")
+        _line("not timed", "the start (the search for initial centroids), M-steps, feature weights, constraints")
+    else:
+        _line("time", "not known")
     if not estimate.fits:
         raise NotEnoughMemoryError(
             f"this fit needs about {_told(estimate.memory.total)} of memory, {_told(estimate.available)} are available"
         )
 
 
+def _line(name: str, told: str) -> None:
+    typer.echo(f"{name:18} {told}")
+
+
 def _told(size: int) -> str:
-    return f"{size / 1e9:.1f} GB ({size} bytes)" if size >= LARGEST else f"{size / 1e6:.1f} MB ({size} bytes)"
+    return next((f"{size / unit:.1f} {name}" for unit, name in UNITS if size >= unit), f"{size} bytes")
