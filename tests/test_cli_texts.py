@@ -148,11 +148,11 @@ def test_other_estimators(place):
     run(*fit, "--estimator", "ConstrainedKMeans", "--metric", "cosine", "--out", place / "res-seeded", "--quiet")
     model = hmrf_fast.load(place / "res-seeded" / "model.npz")
     assert model.classes_.tolist() == ["space", "sport"] and model.labels_[:2].tolist() == [0, 1]
-    assert "KMeans' is none of COPKMeans" in refused(*fit, "--estimator", "KMeans", "--out", place / "none")
+    assert "KMeans' is none of COPKMeans" in refused(*fit, "--estimator", "KMeans", "--out", place / "no-results")
     assert "COPKMeans has no --learn-weights" in refused(
-        *fit, "--estimator", "COPKMeans", "--learn-weights", "--out", place / "none"
+        *fit, "--estimator", "COPKMeans", "--learn-weights", "--out", place / "no-results"
     )
-    assert not (place / "none").exists()
+    assert not (place / "no-results").exists()
 
 
 def test_config_file(place):
