@@ -112,7 +112,9 @@ def estimate_memory(
     tables = 16 * cells + lanes + int(moved) + 8 * cells * (int(kind.entropic) + int(learned) + 2 * int(implicit))
     tables += n_features * (FEATURE + LEARNING_FEATURE * learn_weights)
     rows = n_rows * (ROW + LEARNING_ROW * learned + CENTRED_ROW * kind.centred)
-    constraints = 24 * n_constrained * n_clusters + PAIR * n_pairs
+    # While weights are learned, what the rows of each pair share is listed, unless that is more than X itself holds.
+    shared = 12 * n_entries if learn_weights and n_pairs else 0
+    constraints = 24 * n_constrained * n_clusters + PAIR * n_pairs + shared
     start = _start(n_rows, n_features, n_entries, n_clusters, init)
     return MemoryEstimate(tables, rows, constraints, max(0, start - tables))
 
