@@ -101,6 +101,7 @@ def test_constraints_check(place):
     assert "rows msg-4, msg-5, msg-7 are mutually hard cannot-linked" in refused(
         "fit", place / "m", "-k", 2, "--constraints", place / "hard.csv", "--out", place / "none"
     )
+    assert not (place / "none").exists()
     (place / "worse.csv").write_text("msg-0,msg-99,must\n")
     assert "line 1: the data have no row with the id 'msg-99'" in refused(
         "constraints", "check", place / "worse.csv", place / "m"

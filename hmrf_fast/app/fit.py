@@ -170,15 +170,15 @@ def fit(
         if dry_run:
             tell(estimate_fit(model, rows.matrix, known.get("constraints")), rows.matrix)
             return
-        open_folder(out, force)
-        started = perf_counter()
-        origin = Origin()
-        with progress(show, quiet, model.max_iter) as callback, saving(checkpoint), heard(origin):
-            model.set_params(callback=callback).fit(rows.matrix, **known)
-        seconds = perf_counter() - started
-        files = {"data": data, "constraints": constraints, "sample_weight": sample_weight}
-        told = _summary(model, rows, settings, files, seconds)
-        Results(model.set_params(callback=None), rows, told).save(out)
+        with open_folder(out, force):
+            started = perf_counter()
+            origin = Origin()
+            with progress(show, quiet, model.max_iter) as callback, saving(checkpoint), heard(origin):
+                model.set_params(callback=callback).fit(rows.matrix, **known)
+            seconds = perf_counter() - started
+            files = {"data": data, "constraints": constraints, "sample_weight": sample_weight}
+            told = _summary(model, rows, settings, files, seconds)
+            Results(model.set_params(callback=None), rows, told).save(out)
         if not quiet:
             if origin.finished:
                 typer.echo(f"taken from {origin.finished}, which holds this finished fit")

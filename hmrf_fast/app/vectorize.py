@@ -76,19 +76,19 @@ def vectorize(
         from hmrf_fast.io.vectorizing import WORDS
 
         found = read_texts(texts, **reading(text, id, label, file_format, encoding))
-        open_folder(out, force)
-        data = dataset_of_texts(
-            found,
-            values=values.value,
-            min_df=min_df if min_df < 1 else int(min_df),
-            max_df=max_df if max_df <= 1 else int(max_df),
-            max_features=max_features,
-            ngram_max=ngram_max,
-            stop_words="english" if stop_words else None,
-            token_pattern=WORDS if token_pattern is None else token_pattern,
-            sublinear_tf=sublinear_tf,
-        )
-        data.save(out)
+        with open_folder(out, force):
+            data = dataset_of_texts(
+                found,
+                values=values.value,
+                min_df=min_df if min_df < 1 else int(min_df),
+                max_df=max_df if max_df <= 1 else int(max_df),
+                max_features=max_features,
+                ngram_max=ngram_max,
+                stop_words="english" if stop_words else None,
+                token_pattern=WORDS if token_pattern is None else token_pattern,
+                sublinear_tf=sublinear_tf,
+            )
+            data.save(out)
         if not quiet:
             n_rows, n_features = data.matrix.shape
             typer.echo(f"{n_rows} texts, {n_features} words, {data.matrix.nnz} counts other than 0; written to {out}")

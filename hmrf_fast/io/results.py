@@ -16,7 +16,8 @@ import json
 import math
 import os
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -108,8 +109,10 @@ def load_results(folder: str | os.PathLike[str]) -> Results:
     return Results(model, data, summary)
 
 
-def open_folder(folder: str | os.PathLike[str], force: bool = False) -> None:
-    """Make sure that results can be put into a folder; called before the work, so that none is lost.
+@contextmanager
+def open_folder(folder: str | os.PathLike[str], force: bool = False) -> Iterator[None]:
+    """Make sure that results can be put into a folder, before the work whose results these are, so that none is lost;
+    work that fails leaves no empty folder.
 
     Raises
     ------
@@ -117,6 +120,7 @@ def open_folder(folder: str | os.PathLike[str], force: bool = False) -> None:
         If the folder cannot be made or written to, or holds files and ``force`` is not set.
     """
     folder = Path(folder)
+    made = not folder.exists()
     try:
         folder.mkdir(parents=True, exist_ok=True)
         if any(folder.iterdir()) and not force:
@@ -127,6 +131,13 @@ def open_folder(folder: str | os.PathLike[str], force: bool = False) -> None:
             pass
     except OSError as error:
         raise FileError(f"{folder}: cannot be written to ({error.strerror or error}); choose another place") from error
+    try:
+        yield
+    except BaseException:
+        if made:
+            with suppress(OSError):  # something was put there
+                folder.rmdir()
+        raise
 
 
 def write_labels(
