@@ -14,6 +14,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from hmrf_fast.geometry import Problem
+from hmrf_fast.penalties import first_of_component
 
 STEPS = 16
 # Log-odds that the mean gap between a row's nearest and second centroid makes at the first and at the last step: too
@@ -42,12 +43,8 @@ def affordable(problem: Problem) -> bool:
 
 def nodes_of(problem: Problem) -> Nodes:
     """The constraints of a problem between the things that move. Cost: rows plus listed constraints."""
-    graph, n_rows = problem.graph, problem.n_rows
-    unit = np.arange(graph.node_ptr.size - 1)  # of a node: its must-link component, named by its first node
-    unit[graph.unit_nodes] = np.repeat(graph.unit_nodes[graph.unit_ptr[:-1]], np.diff(graph.unit_ptr))
-    first_row = np.arange(n_rows)  # of a row: the one that names what it belongs to
-    first_row[graph.rows] = graph.rows[graph.node_rows[graph.node_ptr[:-1]]][unit[graph.node_of_row]]
-    names, of_row = np.unique(first_row, return_inverse=True)
+    n_rows = problem.n_rows
+    names, of_row = np.unique(first_of_component(problem.graph, n_rows), return_inverse=True)
     counts = (problem.sample_weight > 0).astype(np.float64)
     member = sp.csr_matrix((counts, (of_row, np.arange(n_rows))), shape=(names.size, n_rows))
     prior = np.zeros((0, problem.n_clusters))

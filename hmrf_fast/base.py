@@ -16,6 +16,7 @@ from hmrf_fast import inputs
 from hmrf_fast.assembly import Task, assemble, warn_of
 from hmrf_fast.batches import BatchLearner
 from hmrf_fast.checkpoint import Journey, start_journey
+from hmrf_fast.chunklets import learn_from_must_links
 from hmrf_fast.constraint_report import Suspect, build_report
 from hmrf_fast.constraints import Constraints
 from hmrf_fast.doubt import Doubted, Setting, doubt, without
@@ -172,7 +173,8 @@ class Clusterer(Reported, BatchLearner, CentroidModel):
         plain = self._assemble(simple, matrix, known, sample_weight, self.n_clusters, merged_into)
         seed = journey.place.seed
         first = starts(plain.problem, plain.seeds, simple, generator(seed), matrix)
-        frame, labellings = learn_frame(plain.problem, first, simple.options, settings.weight_prior, seed)
+        lesson = learn_from_must_links(plain.problem, plain.seeds, simple.options, settings.n_init, seed)
+        frame, labellings = learn_frame(plain.problem, first, lesson, simple.options, settings.weight_prior, seed)
         task = self._assemble(settings, frame.lift(matrix), known, sample_weight, self.n_clusters, merged_into, plain)
         chosen = (lift(task.problem, labels, frame.weights)._replace(weights=frame.weights) for labels in labellings)
         return task, islice(chosen, journey.place.draws.drawn, None), frame

@@ -9,6 +9,7 @@ import numpy as np
 import scipy.sparse as sp
 from threadpoolctl import threadpool_limits
 
+from hmrf_fast.chunklets import Lesson, deviations, turned
 from hmrf_fast.em import Options, Start, run
 from hmrf_fast.errors import InputError
 from hmrf_fast.geometry import Problem, build_problem, content_keys
@@ -26,10 +27,10 @@ LEAST_SHARE = 1e-3  # of a feature's variance that counts as within clusters eve
 
 
 class Frame(NamedTuple):
-    """Coordinates u = (x - mean) * factor, in which the ridge of every covariance is the identity."""
+    """Coordinates u = (x - mean) turn, in which the ridge of every covariance is the identity."""
 
     mean: np.ndarray  # (d,)
-    factor: np.ndarray  # (d,) 1 / sqrt(ridge * variance within clusters); 0 for constant features
+    turn: np.ndarray  # (d, d): diagonal, 1 / sqrt(ridge * variance within clusters), unless must-links taught more
     price: float  # of one unit of squared length of u in phi
 
     @property
@@ -41,7 +42,7 @@ class Frame(NamedTuple):
 
     def coordinates(self, matrix: sp.csr_matrix) -> np.ndarray:
         """(n, d) float64."""
-        return (matrix.toarray().astype(np.float64) - self.mean) * self.factor
+        return turned(matrix.toarray().astype(np.float64) - self.mean, self.turn)
 
     def lift(self, matrix: sp.csr_matrix) -> sp.csr_matrix:
         """(n, d (d + 3) / 2): u and the upper triangle of u u'."""
@@ -55,14 +56,16 @@ class Frame(NamedTuple):
         size = self.mean.size
         upper = np.triu_indices(size)
         matrices = np.zeros((len(centers), size, size))
-        means = np.divide(centers[:, :size], self.factor, out=np.zeros((len(centers), size)), where=self.factor > 0)
+        back, usable = np.zeros((size, size)), self.turn.any(axis=1)  # constant features have rows and columns of 0
+        back[np.ix_(usable, usable)] = np.linalg.inv(self.turn[np.ix_(usable, usable)])
         for matrix, center in zip(matrices, centers, strict=True):
             matrix[upper[1], upper[0]] = center[size:] - np.outer(center[:size], center[:size])[upper]
             matrix[np.diag_indices(size)] += 1.0
             invert_positive(matrix)
             matrix[upper] = matrix.T[upper]
-            matrix *= np.outer(self.factor, self.factor)
-        return means + self.mean, matrices
+        with threadpool_limits(1, "blas"):
+            matrices = self.turn @ matrices @ self.turn.T
+        return turned(centers[:, :size], back) + self.mean, (matrices + matrices.transpose(0, 2, 1)) / 2.0
 
 
 def refuse_long(matrix: sp.csr_matrix) -> None:
@@ -77,13 +80,15 @@ def refuse_long(matrix: sp.csr_matrix) -> None:
 
 
 def learn_frame(
-    problem: Problem, starts: Iterable[Start], options: Options, ridge: float | None, seed: int
-) -> tuple[Frame, Iterator[np.ndarray]]:
+    problem: Problem, starts: Iterable[Start], lesson: Lesson, options: Options, ridge: float | None, seed: int
+) -> tuple[Frame, Iterator[np.ndarray]]:  # fmt: skip
     """Coordinates, and labels (n,) to start from, one by one and all different.
 
     Labels of squared Euclidean k-means under the same constraints; then one matrix for all clusters, the inverse of the
     pooled covariance within them plus the ridge, and labels under it, in turns: a matrix per cluster is too free to
-    begin with. The coordinates follow from the best of the k-means. Cost n d^2 per turn.
+    begin with. The coordinates follow from the best of the k-means. Where must-links teach a matrix, it turns the
+    coordinates, the variances are those within the clusters under it, and these clusters are starts as well, as they
+    are and improved; the only ones after a thorough lesson. Cost n d^2 per turn.
     """
     ridge = RIDGE if ridge is None else ridge
     plain = options._replace(learn_weights=False, callback=None)
@@ -93,24 +98,28 @@ def learn_frame(
         result = run(problem, start, plain, seed + number)
         best = keep_best(best, result)
         found.append(result.labels)
-    labels = best[0].labels
+    labels = [*lesson.labels, best[0].labels][0]
     rows, weight = matrix_of(problem).toarray().astype(np.float64), problem.sample_weight
     mean = weight @ rows / weight.sum()
-    rows -= mean
+    rows = turned(rows - mean, lesson.turn)
     total = weight @ rows**2 / weight.sum()
-    within = weight @ _deviations(rows, labels, weight, problem.n_clusters) ** 2 / weight.sum()
+    within = weight @ deviations(rows, labels, weight) ** 2 / weight.sum()
     variance = ridge * np.maximum(within, LEAST_SHARE * total)
-    usable = total > 1e-24 * np.maximum(mean**2, np.finfo(float).tiny)
-    frame = Frame(mean, np.where(usable, 1.0 / np.sqrt(np.where(usable, variance, 1.0)), 0.0), ridge)
-    return frame, _different_labels(problem, rows * frame.factor, found, plain, seed)
+    usable = total > 1e-24 * np.maximum((np.abs(mean) @ np.abs(lesson.turn)) ** 2, np.finfo(float).tiny)
+    factor = np.where(usable, 1.0 / np.sqrt(np.where(usable, variance, 1.0)), 0.0)
+    candidates = _different_labels(problem, rows * factor, [] if lesson.thorough else found, lesson.labels, plain, seed)
+    return Frame(mean, lesson.turn * factor, ridge), candidates
 
 
 def _different_labels(
-    problem: Problem, rows: np.ndarray, found: list[np.ndarray], options: Options, seed: int
+    problem: Problem, rows: np.ndarray, found: list[np.ndarray], taught: list[np.ndarray], options: Options, seed: int
 ) -> Iterator[np.ndarray]:
-    """Each of the labellings improved under a pooled matrix, without repetitions."""
+    """Each of the labellings improved under a pooled matrix, those that must-links taught unimproved as well, without
+    repetitions."""
     seen = set()
-    for number, labels in enumerate(found):
+    for number, labels in enumerate([*found, *taught]):
+        if number >= len(found):
+            yield labels
         for pooled in (False, True):
             labels = _pooled_labels(problem, rows, labels, options, seed + ROUNDS * number) if pooled else labels
             _, first, inverse = np.unique(labels, return_index=True, return_inverse=True)
@@ -122,20 +131,13 @@ def _different_labels(
             yield labels
 
 
-def _deviations(rows: np.ndarray, labels: np.ndarray, weight: np.ndarray, n_clusters: int) -> np.ndarray:
-    """(n, d) rows minus the mean of their cluster."""
-    member = sp.csr_matrix((weight, (labels, np.arange(labels.size))), shape=(n_clusters, labels.size))
-    mass = np.maximum(np.bincount(labels, weight, n_clusters), np.finfo(float).tiny)
-    return rows - ((member @ rows) / mass[:, None])[labels]
-
-
 def _pooled_labels(problem: Problem, rows: np.ndarray, labels: np.ndarray, options: Options, seed: int) -> np.ndarray:
     """Labels and one matrix in turns, until the labels rest."""
     keys, weight = content_keys(problem), problem.sample_weight
     options = options._replace(max_iter=min(ROUND_ITERATIONS, options.max_iter))
     for number in range(ROUNDS):
         with threadpool_limits(1, "blas"):  # the last bits of a BLAS product depend on its number of threads
-            own = _deviations(rows, labels, weight, problem.n_clusters) * np.sqrt(weight / weight.sum())[:, None]
+            own = deviations(rows, labels, weight) * np.sqrt(weight / weight.sum())[:, None]
             lower = np.linalg.cholesky(own.T @ own + np.eye(rows.shape[1]))
             white = np.linalg.solve(lower, rows.T).T
         part = build_problem(

@@ -143,16 +143,19 @@ def low_rank_starts(
     annealer = Annealer(problem, unit_rows(problem)) if problem.metric.directional and affordable(problem) else None
     past.go_on(rng)
     for number, (rank, chosen, count) in enumerate(wanted[past.drawn :], start=past.drawn):
-        labels = _best_of_rank(problem, right[:, :rank], metric, chosen, options, count, rng, keys, number)
+        short = coordinates(problem, right[:, :rank])
+        labels = best_labels(problem, short, metric, chosen, options, count, rng, keys, number)
         yield lift(problem, labels if annealer is None else annealer.anneal(labels))
 
 
-def _best_of_rank(
-    problem: Problem, right: np.ndarray, metric: str, seeds: Seeds, options: Options, n_init: int,
+def best_labels(
+    problem: Problem, rows: np.ndarray, metric: str, seeds: Seeds, options: Options, n_init: int,
     rng: np.random.Generator, keys: np.ndarray | None, number: int,
 ) -> np.ndarray:  # fmt: skip
+    """(n,) labels of the lowest objective among ``n_init`` runs under the same constraints on other ``rows`` (n, r);
+    ``number`` names the start in the log."""
     reduced = build_problem(
-        _full_rows(coordinates(problem, right)), metric, problem.sample_weight, problem.graph, problem.n_clusters,
+        _full_rows(rows), metric, problem.sample_weight, problem.graph, problem.n_clusters,
         potts=problem.potts, n_threads=problem.n_threads, keys=keys,
     )._replace(priors=problem.priors, merged=problem.merged)  # fmt: skip
     plain = Options(max_iter=RESTART_ITERATIONS, tol=options.tol, e_step=options.e_step)
@@ -162,7 +165,7 @@ def _best_of_rank(
     for tried, centers in enumerate(restarts(reduced, seeds, "k-means++", n_init, rng, explore=False), start=1):
         result = run(reduced, Start(centers), plain, int(rng.integers(2**63)), geometry)
         best = keep_best(best, result)
-        told = {"start": number, "rank": right.shape[1], "run": tried, "runs": n_init, "objective": result.objective}
+        told = {"start": number, "rank": rows.shape[1], "run": tried, "runs": n_init, "objective": result.objective}
         logger.debug("start %(start)d in %(rank)d dimensions, run %(run)d of %(runs)d: J = %(objective).10g", told)
     return best[0].labels
 

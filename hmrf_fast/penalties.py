@@ -107,6 +107,15 @@ def empty_graph() -> PenaltyGraph:
     return plan(resolve(None, 0))
 
 
+def first_of_component(graph: PenaltyGraph, n_rows: int) -> np.ndarray:
+    """(n,) int64 of every row: the row that names its must-link component, itself where no must-link touches it."""
+    unit = np.arange(graph.node_ptr.size - 1)  # of a node: its component, named by its first node
+    unit[graph.unit_nodes] = np.repeat(graph.unit_nodes[graph.unit_ptr[:-1]], np.diff(graph.unit_ptr))
+    first_row = np.arange(n_rows)
+    first_row[graph.rows] = graph.rows[graph.node_rows[graph.node_ptr[:-1]]][unit[graph.node_of_row]]
+    return first_row
+
+
 def _merge(listed: Listed, layout: Layout) -> Listed:
     """Name every pair of rows once per kind, weights summed; must-links inside a node cannot be violated and go."""
     low, high = np.minimum(listed.first, listed.second), np.maximum(listed.first, listed.second)

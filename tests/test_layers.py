@@ -37,6 +37,7 @@ LAYERS = (
         "seeding",
         "annealing",
         "low_rank",
+        "chunklets",
         "full_matrices",
         "start",
         "em",

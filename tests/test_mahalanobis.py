@@ -76,14 +76,13 @@ def test_matrices_distances_and_objective_equal_the_formulas(seed, weighted):
     model = HMRFKMeans(3, **SETTINGS, infer_constraints=False, random_state=seed)
     model.fit(X, **pairs, sample_weight=weight)
     frame = model._frame
-    u = (X - frame.mean) * frame.factor
+    u = (X - frame.mean) @ frame.turn
     expected = np.empty((len(X), 3))
     for h in range(3):
         mean, covariance = moments(u, model.labels_, h, weight)
         expected[:, h] = distance(u, mean, covariance)
-        scale = np.outer(frame.factor, frame.factor)
-        assert_near(model.metric_matrix_[h], np.linalg.inv(covariance) * scale, 1e-6)
-        assert_near(model.cluster_centers_[h], mean / frame.factor + frame.mean, 1e-8)
+        assert_near(model.metric_matrix_[h], frame.turn @ np.linalg.inv(covariance) @ frame.turn.T, 1e-6)
+        assert_near(model.cluster_centers_[h], np.linalg.solve(frame.turn.T, mean) + frame.mean, 1e-8)
     assert_near(model.transform(X), expected, 1e-6)
     assert np.all(expected >= 0)
     assert np.array_equal(model.predict(X), expected.argmin(1))
@@ -106,10 +105,10 @@ def test_matrices_minimise_the_objective():
     """Central differences of J by every entry of mean and matrix vanish, and any step in A raises J."""
     X, _, _ = blobs(7)
     model = HMRFKMeans(3, **SETTINGS, random_state=0).fit(X)
-    u = ((X - model._frame.mean) * model._frame.factor)[model.labels_ == 0]
+    u = ((X - model._frame.mean) @ model._frame.turn)[model.labels_ == 0]
     mean, covariance = moments(u, np.zeros(len(u), int), 0, np.ones(len(u)))
-    scale = np.outer(model._frame.factor, model._frame.factor)
-    assert_near(np.linalg.inv(covariance), model.metric_matrix_[0] / scale, 1e-6)
+    scale = np.diag(model._frame.turn)
+    assert_near(np.linalg.inv(covariance), model.metric_matrix_[0] / np.outer(scale, scale), 1e-6)
     rng, best = np.random.default_rng(0), distance(u, mean, covariance).sum()
     for _ in range(20):
         step = rng.standard_normal(covariance.shape)
