@@ -5,7 +5,7 @@ in vector registers over the whole row and uses two accumulator sets (even and o
 not find this form from a plain loop, so a numba intrinsic emits it as vector IR; LLVM lowers that for any processor.
 
 Table rows come in no order, mostly from beyond the near caches, and a processor looks only a few non-zeros ahead. So
-the table rows of later non-zeros, also of the next row, are asked for long before: wide tables are read in half the time.
+those of later non-zeros, also of the next row, are asked for long before: wide tables are read in half the time.
 """
 
 from __future__ import annotations
