@@ -76,6 +76,7 @@ def test_pairs_on_dense_rows(benchmark, n_rows):
     record(benchmark, fit, rivals, targets=targets, rounds=1, warm=False)
 
 
+@pytest.mark.filterwarnings("ignore:.*entailed pairs are too many to list")
 def test_many_pairs_on_few_rows(benchmark):
     """10,000 pairs on 2,000 rows, which no rival finishes: seconds, which should stay below 0.1."""
     data, (must_link, cannot_link) = blobs(200 if SMALL else 2_000, 400 if SMALL else 10_000)

@@ -137,20 +137,21 @@ def build_problem(rows, metric, sample_weight, graph, n_clusters, *, potts=False
     for low, found in rows.map(_find_norms, outputs=tuple(norms), shared=(n_threads > 1,), n_threads=n_threads):
         lowest = min(lowest, low)
         load += found
+    unit = metric.unit(*norms, rows.n_features)
     return Problem(
         rows=rows,
         metric=metric,
         graph=graph,
         n_clusters=n_clusters,
         sample_weight=sample_weight,
-        unit=metric.unit(*norms, rows.n_features),
+        unit=unit,
         mean=norms[0] * norms[3] / rows.n_features if metric.centred else NONE,
         signed=lowest < 0,
         potts=potts,
         keys=keys,
         feature_bounds=feature_chunks(load, n_threads) if n_threads > 1 else np.array([0, rows.n_features]),
         n_threads=n_threads,
-        memo={},
+        memo={"peak": (norms[0] * (sample_weight * unit)).max(initial=0.0)},
     )
 
 

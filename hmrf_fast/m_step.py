@@ -67,15 +67,20 @@ def _scale(problem: Problem, geometry: Geometry) -> np.ndarray:
 
     The features of normalised rows share one scale, which saves looking it up for every non-zero."""
     plain = problem.sample_weight * problem.unit
+    growth = np.divide(geometry.factor, plain, out=np.zeros_like(plain), where=plain > 0).max(initial=0.0)
+    common = problem.metric.directional or problem.metric.entropic
+    peaks = np.array([problem.memo["peak"]]) if common else _peaks(problem, plain)
+    return fixed_point_scale(peaks * growth, problem.n_rows)
+
+
+def _peaks(problem: Problem, plain: np.ndarray) -> np.ndarray:
+    """(d,) the largest size of each feature's entries under unit weights."""
     if "peaks" not in problem.memo:
         highest = np.zeros(problem.n_features)
         for found in problem.map(_find_peaks, (plain,)):
             np.maximum(highest, found, out=highest)
         problem.memo["peaks"] = highest
-    growth = np.divide(geometry.factor, plain, out=np.zeros_like(plain), where=plain > 0).max(initial=0.0)
-    peaks = problem.memo["peaks"] * growth
-    common = problem.metric.directional or problem.metric.entropic
-    return fixed_point_scale(peaks.max(keepdims=True, initial=0.0) if common else peaks, problem.n_rows)
+    return problem.memo["peaks"]
 
 
 def _find_peaks(block: Block, _, plain: np.ndarray) -> np.ndarray:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from hmrf_fast.kernels._jit import kernel, summing_kernel
+from hmrf_fast.kernels._jit import inlined, kernel, summing_kernel
 
 FEATURE_BLOCK = 512  # features laid out together: long stretches to read, and a piece of table that stays in the cache
 
@@ -128,20 +128,37 @@ def add_entropic_slopes(linear, inverse, centers, logs, mass, alpha, first_featu
             out[m] += part
 
 
+@inlined
+def _weighed(weight, value, share):
+    """Features without weight count nothing, whatever their value."""
+    return weight * (value * share) if weight > 0.0 else 0.0
+
+
 @kernel
 def fill_columns(content, inverse, weights, clusters, lanes, first_feature, last_feature, table):
     """Write a * content * inverse of the given clusters into their lanes of the table, for a span of features.
 
-    IN content (K, d), inverse (K,), weights (d,), lanes (k,) int64: the column, counted over all tiles, that each of
-    the clusters has. OUT table (tiles, d, width).
+    IN content (K, d), inverse (K,), weights (d,), lanes (k,) int64 ascending: the column, counted over all tiles, that
+    each of the clusters has. OUT table (tiles, d, width). Four clusters side by side are written at once.
     """
     width = table.shape[2]
     for begin in range(first_feature, last_feature, FEATURE_BLOCK):
         end = min(begin + FEATURE_BLOCK, last_feature)
-        for k in range(clusters.size):
-            h = clusters[k]
-            share = inverse[h]
-            tile = lanes[k] // width
-            lane = lanes[k] - tile * width
-            for m in range(begin, end):
-                table[tile, m, lane] = weights[m] * (content[h, m] * share) if weights[m] > 0.0 else 0.0
+        k = 0
+        while k < clusters.size:
+            part, lane = table[lanes[k] // width], lanes[k] % width
+            p = clusters[k]
+            share_p = inverse[p]
+            if k + 4 <= clusters.size and lane + 4 <= width and lanes[k + 3] == lanes[k] + 3:
+                q, r, s = clusters[k + 1], clusters[k + 2], clusters[k + 3]
+                share_q, share_r, share_s = inverse[q], inverse[r], inverse[s]
+                for m in range(begin, end):
+                    part[m, lane] = _weighed(weights[m], content[p, m], share_p)
+                    part[m, lane + 1] = _weighed(weights[m], content[q, m], share_q)
+                    part[m, lane + 2] = _weighed(weights[m], content[r, m], share_r)
+                    part[m, lane + 3] = _weighed(weights[m], content[s, m], share_s)
+                k += 4
+            else:
+                for m in range(begin, end):
+                    part[m, lane] = _weighed(weights[m], content[p, m], share_p)
+                k += 1

@@ -16,15 +16,16 @@ from hmrf_fast.kernels._jit import inlined, kernel, lean_kernel
 from hmrf_fast.kernels.keys import two_lowest, vector_buffer, write_keys
 from hmrf_fast.kernels.rows import padded_width, row_dots
 
-TILE_WIDTH = 64
-FLAT_LIMIT = 128  # above this many clusters a flat table no longer stays near the processor while a row is read
+TILE_BYTES = 256  # of a feature's values in one tile, at most
+FLAT_BYTES = 512  # above which a flat table no longer stays near the processor while a row is read
 
 
 def table_shape(n_clusters: int, n_features: int, dtype: np.dtype) -> tuple[int, int, int]:
-    """(tiles, features, width): one tile of all clusters, or tiles of 64 clusters when there are many."""
-    if n_clusters <= FLAT_LIMIT:
-        return 1, n_features, padded_width(n_clusters, dtype)
-    return -(-n_clusters // TILE_WIDTH), n_features, TILE_WIDTH
+    """(tiles, features, width): one tile of all clusters, or tiles of up to 64 clusters (32 in float64) when there are
+    many."""
+    item = np.dtype(dtype).itemsize
+    tiles = 1 if n_clusters * item <= FLAT_BYTES else -(-n_clusters * item // TILE_BYTES)
+    return tiles, n_features, padded_width(-(-n_clusters // tiles), dtype)
 
 
 @inlined

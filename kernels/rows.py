@@ -3,6 +3,9 @@
 The table is term-major (one contiguous stretch of cluster values per feature). The kernel keeps a block of cluster sums
 in vector registers over the whole row and uses two accumulator sets (even and odd non-zeros) to hide latency. LLVM does
 not find this form from a plain loop, so a numba intrinsic emits it as vector IR; LLVM lowers that for any processor.
+
+Table rows come in no order, mostly from beyond the near caches, and a processor looks only a few non-zeros ahead. So
+those of later non-zeros, also of the next row, are asked for long before: wide tables are read in half the time.
 """
 
 from __future__ import annotations
@@ -13,9 +16,11 @@ from numba import types
 from numba.extending import intrinsic
 
 from hmrf_fast.kernels._jit import JIT_DISABLED, inlined, kernel
+from hmrf_fast.kernels.prefetch import LINE_BYTES, ask_for
 
 VECTOR_BYTES = 32
 MAX_VECTORS = 8
+AHEAD = 32  # non-zeros between the request for a table row and its use
 
 
 class _RowBlock:
@@ -26,7 +31,7 @@ class _RowBlock:
 
     def __init__(self, builder, arguments, n_vectors, vector_bytes, ways):
         self.builder, self.ways = builder, ways
-        self.indices, self.values, self.count, table, self.row_stride, offset, out = arguments
+        self.indices, self.values, self.count, self.last, table, self.row_stride, offset, out = arguments
         self.scalar, self.value_scalar = table.type.pointee, self.values.type.pointee
         item = 4 if self.scalar == ir.FloatType() else 8
         self.item, self.lanes, self.n_vectors = item, vector_bytes // item, n_vectors
@@ -38,11 +43,28 @@ class _RowBlock:
     def _vector_pointer(self, data, position):
         return self.builder.bitcast(self.builder.gep(data, [position]), self.vector.as_pointer())
 
-    def step(self, entry, sums):
-        """One non-zero: every accumulator gets value * table row. Contraction lets LLVM use a fused instruction."""
+    def table_row(self, entry):
+        """Where the table row of a non-zero begins."""
         b = self.builder
         index = b.load(b.gep(self.indices, [entry]))
         column = b.zext(index, self.i64) if index.type.width < 64 else index
+        return b.gep(self.base, [b.mul(column, self.row_stride)])
+
+    def look_ahead(self, entry):
+        """Ask for the table row of a later non-zero; tables of one vector lie near enough."""
+        if self.n_vectors == 1:
+            return
+        b = self.builder
+        later = b.add(entry, ir.Constant(self.i64, AHEAD))
+        row = self.table_row(b.select(b.icmp_signed("<", later, self.last), later, self.last))
+        for lane in range(0, self.n_vectors * self.lanes, LINE_BYTES // self.item):
+            ask_for(b, b.gep(row, [ir.Constant(self.i64, lane)]))
+
+    def step(self, entry, sums):
+        """One non-zero: every accumulator gets value * table row. Contraction lets LLVM use a fused instruction."""
+        b = self.builder
+        self.look_ahead(entry)
+        row = self.table_row(entry)
         value = b.load(b.gep(self.values, [entry]))
         if self.value_scalar != self.scalar:
             value = b.fpext(value, self.scalar) if self.scalar == ir.DoubleType() else b.fptrunc(value, self.scalar)
@@ -50,7 +72,6 @@ class _RowBlock:
         spread = b.insert_element(undefined, value, ir.Constant(self.i32, 0))
         lanes = ir.Constant(ir.VectorType(self.i32, self.lanes), [0] * self.lanes)
         spread = b.shuffle_vector(spread, undefined, lanes)
-        row = b.gep(self.base, [b.mul(column, self.row_stride)])
         result = []
         for k, total in enumerate(sums):
             cell = b.load(self._vector_pointer(row, ir.Constant(self.i64, k * self.lanes)), align=self.item)
@@ -97,8 +118,8 @@ class _RowBlock:
 
 def _row_block(n_vectors: int, vector_bytes: int = VECTOR_BYTES, ways: int = 2):
     @intrinsic
-    def block(typingctx, indices, values, count, table, width, offset, out):
-        signature = types.void(indices, values, types.intp, table, types.intp, types.intp, out)
+    def block(typingctx, indices, values, count, last, table, width, offset, out):
+        signature = types.void(indices, values, types.intp, types.intp, table, types.intp, types.intp, out)
 
         def codegen(context, builder, signature, arguments):
             _RowBlock(builder, arguments, n_vectors, vector_bytes, ways).emit()
@@ -139,30 +160,30 @@ def _lanes(typingctx, table):
 
 
 @kernel
-def _row_products(indices, values, count, table, width, out):
+def _row_products(indices, values, count, last, table, width, out):
     lanes = _lanes(table)
     if width < lanes:
-        _quarter(indices, values, count, table, width, 0, out)
+        _quarter(indices, values, count, last, table, width, 0, out)
         return
     offset = 0
     while offset < width:
         n_vectors = min((width - offset) // lanes, MAX_VECTORS)
         if n_vectors == 8:
-            _block8(indices, values, count, table, width, offset, out)
+            _block8(indices, values, count, last, table, width, offset, out)
         elif n_vectors == 7:
-            _block7(indices, values, count, table, width, offset, out)
+            _block7(indices, values, count, last, table, width, offset, out)
         elif n_vectors == 6:
-            _block6(indices, values, count, table, width, offset, out)
+            _block6(indices, values, count, last, table, width, offset, out)
         elif n_vectors == 5:
-            _block5(indices, values, count, table, width, offset, out)
+            _block5(indices, values, count, last, table, width, offset, out)
         elif n_vectors == 4:
-            _block4(indices, values, count, table, width, offset, out)
+            _block4(indices, values, count, last, table, width, offset, out)
         elif n_vectors == 3:
-            _block3(indices, values, count, table, width, offset, out)
+            _block3(indices, values, count, last, table, width, offset, out)
         elif n_vectors == 2:
-            _block2(indices, values, count, table, width, offset, out)
+            _block2(indices, values, count, last, table, width, offset, out)
         else:
-            _block1(indices, values, count, table, width, offset, out)
+            _block1(indices, values, count, last, table, width, offset, out)
         offset += n_vectors * lanes
 
 
@@ -172,6 +193,7 @@ def _compiled_row_dots(indices, values, start, end, table, out):
         _address(indices, start),
         _address(values, start),
         end - start,
+        indices.size - 1 - start,
         _address(table, 0),
         table.shape[1],
         _address(out, 0),

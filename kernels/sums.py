@@ -73,7 +73,9 @@ def move_rows(corpus, factor, scale, rows, before, after, first_feature, last_fe
     [first_feature, last_feature) are touched, so that threads can share one table. INOUT sums (K, d) int64.
     Holds: indices sorted within rows. Cost: nnz of the rows.
     """
-    for row in rows:
+    for position in range(rows.size):
+        row = rows[position]
+        prefetch_row(corpus, rows, position + 1)
         loser = sums[before[row]]
         winner = sums[after[row]]
         common = factor[row] * (scale[0] if scale.size == 1 else 1.0)  # powers of two: the product is exact

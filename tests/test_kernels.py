@@ -15,11 +15,12 @@ from strategies import csr_matrices, feature_weights, random_states
 
 from hmrf_fast.e_step import build_table, distances_of, nearest_centroids
 from hmrf_fast.geometry import measure
+from hmrf_fast.kernels.distances import TILE_BYTES, table_shape
 from hmrf_fast.kernels.rng import below, mix, shuffle
 from hmrf_fast.kernels.rows import padded_width, row_dots
 
 DTYPES = (np.float64, np.float32)
-CLUSTERS = (1, 2, 4, 5, 20, 70, 130)  # quarter vectors, whole ones, remainders, and tiles above 128
+CLUSTERS = (1, 2, 4, 5, 20, 70, 130)  # quarter vectors, whole ones, remainders, and tiles above 64 or 128
 
 
 @st.composite
@@ -176,10 +177,10 @@ def test_row_dots_is_the_plain_product(value_type, table_type):
     widths = sorted({padded_width(k, table_type) for k in range(1, 131)})
     assert (widths[0], widths[-1]) == (4, 136 if table_type == np.float32 else 132)
     for width in widths:
-        for entries in (0, 1, 2, 3, 8, 17):
-            indices = np.sort(rng.choice(20, entries + 2, replace=False)).astype(np.int32)
+        for entries in (0, 1, 2, 3, 8, 17, 75):
+            indices = np.sort(rng.choice(80, entries + 2, replace=False)).astype(np.int32)
             values = rng.uniform(-3, 3, entries + 2).astype(value_type)
-            table = rng.uniform(-2, 2, (20, width)).astype(table_type)
+            table = rng.uniform(-2, 2, (80, width)).astype(table_type)
             guarded = np.full(width + 16, 7.0, table_type)
             row_dots(indices, values, 1, entries + 1, table, guarded[:width])
             part = slice(1, entries + 1)
@@ -187,6 +188,14 @@ def test_row_dots_is_the_plain_product(value_type, table_type):
             tolerance = 1e-13 if table_type == np.float64 else 1e-5
             np.testing.assert_allclose(guarded[:width], expected, rtol=tolerance, atol=tolerance * 20)
             assert (guarded[width:] == 7.0).all()  # nothing is written beyond the width
+
+
+@given(st.integers(1, 20_000), st.sampled_from(DTYPES))
+def test_every_tile_of_a_table_has_clusters(K, dtype):
+    tiles, _, width = table_shape(K, 1, dtype)
+    assert (tiles - 1) * width < K <= tiles * width
+    assert width == padded_width(width, dtype)
+    assert tiles == 1 or width * np.dtype(dtype).itemsize <= TILE_BYTES
 
 
 # ---------------------------------------------------------------------------------------------------------------------
