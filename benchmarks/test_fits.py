@@ -66,9 +66,9 @@ def blobs(n_rows: int, n_pairs: int):
 
 @pytest.mark.parametrize("n_rows", [200] if SMALL else [2_000, 10_000])
 def test_pairs_on_dense_rows(benchmark, n_rows):
-    """500 pairs (50 of few rows). The rival makes one start, ours ten."""
+    """500 pairs (50 of few rows), one start from the neighbourhoods on both sides."""
     data, (must_link, cannot_link) = blobs(n_rows, 50 if SMALL else 500)
-    model = PCKMeans(10, random_state=0, n_threads=1)
+    model = PCKMeans(10, init="neighborhoods", n_init=1, random_state=0, n_threads=1)
     rivals = {opponents.PCKMEANS: opponents.pckmeans_fit(data, 10, must_link, cannot_link)}
     targets = {opponents.PCKMEANS: {2_000: 1 / 500, 10_000: 1 / 2_000}.get(n_rows)}
     model.fit(data, must_link=must_link, cannot_link=cannot_link)
@@ -80,7 +80,7 @@ def test_pairs_on_dense_rows(benchmark, n_rows):
 def test_many_pairs_on_few_rows(benchmark):
     """10,000 pairs on 2,000 rows, which no rival finishes: seconds, which should stay below 0.1."""
     data, (must_link, cannot_link) = blobs(200 if SMALL else 2_000, 400 if SMALL else 10_000)
-    model = PCKMeans(10, n_init=1, random_state=0, n_threads=1)
+    model = PCKMeans(10, init="neighborhoods", n_init=1, random_state=0, n_threads=1)
     fit = lambda: model.fit(data, must_link=must_link, cannot_link=cannot_link) is None  # noqa: E731
     model.fit(data, must_link=must_link, cannot_link=cannot_link)
     record(benchmark, fit, {}, rounds=3, most_seconds=0.1)
@@ -90,7 +90,7 @@ def test_many_pairs_on_few_rows(benchmark):
 def test_learned_metric_on_digits(benchmark):
     data, target = load_digits(return_X_y=True)
     must_link, cannot_link = draw_pairs(target, np.arange(target.size), 200, 0).first(200)
-    model = HMRFKMeans(10, metric="sqeuclidean", learn_weights=True, n_init=1, random_state=0, n_threads=1)
+    model = HMRFKMeans(10, metric="sqeuclidean", learn_weights=True, init="neighborhoods", n_init=1, random_state=0, n_threads=1)
     rivals = {opponents.MPCKMEANS: opponents.pckmeans_fit(data, 10, must_link, cannot_link, "MPCKMeans")}
     model.fit(data, must_link=must_link, cannot_link=cannot_link)
     fit = lambda: model.fit(data, must_link=must_link, cannot_link=cannot_link) is None  # noqa: E731
