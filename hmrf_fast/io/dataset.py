@@ -180,7 +180,7 @@ def load_folder(path: str | os.PathLike[str]) -> DataSet:
         raise FileError(
             f"{folder / ABOUT}: is damaged ({in_short(error)}); vectorize or convert the data again"
         ) from error
-    matrix = read_npz(folder / MATRIX)[0] if store is None else DiskRows(store)
+    matrix = read_npz(folder / MATRIX) if store is None else DiskRows(store)
     columns = read_table(folder / ROWS).columns
     names = about["feature_names"] if vectorizer is None else vectorizer.terms
     lengths = [len(values) for values in columns.values()]
