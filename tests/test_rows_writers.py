@@ -215,7 +215,7 @@ def test_texts(tmp_path):
 def test_a_folder_as_a_store(tmp_path):
     (tmp_path / "texts").mkdir()
     for number, text in enumerate(TEXTS):
-        (tmp_path / "texts" / f"{number}.txt").write_text(f"{text} number {"even" if number % 2 else "uneven"}")
+        (tmp_path / "texts" / f"{number}.txt").write_text(f"{text} number {('even', 'uneven')[number % 2]}")
     found = io.read(tmp_path / "texts", store=tmp_path / "store")
     whole = io.read(tmp_path / "texts")
     assert_holds(found.matrix, whole.matrix)
