@@ -22,23 +22,7 @@ from hmrf_fast.settings import Known, Settings, finish_options, given_knowledge,
 from hmrf_fast.sources import as_rows, check_source
 from hmrf_fast.weight_step import prior_cost
 
-FADING = 1.0  # power of the weight seen so far, with which later rows count more
-
-
-class Running(NamedTuple):
-    """Sums of all rows ever assigned, earlier ones faded."""
-
-    linear: np.ndarray  # (K, d)
-    lean: np.ndarray  # (K,)
-    mass: np.ndarray  # (K,) what the rows in the sums weigh
-    seen: np.ndarray  # (K,) what they weighed
-
-    def plus(self, sums: Sums) -> Running:
-        """The sums with those of a batch."""
-        seen = self.seen + sums.mass
-        kept = np.divide(self.seen, seen, out=np.ones_like(seen), where=seen > 0) ** FADING
-        linear = self.linear * kept[:, None] + sums.linear * _inverse(sums)
-        return Running(linear, self.lean * kept + sums.lean, self.mass * kept + sums.mass, seen)
+Running = tuple[np.ndarray, np.ndarray, np.ndarray]  # sums (K, d), their lean (K,), summed weights (K,)
 
 
 class Answer(NamedTuple):
@@ -53,10 +37,9 @@ class Answer(NamedTuple):
 class BatchLearner(Editable):
     """``partial_fit`` of the estimators.
 
-    A centroid is the mean, or the direction of the sum, of all rows ever assigned to it, as with the rates of Sculley
-    (WWW 2010), but a row counts in proportion to the weight that its centroid had been given until then (the
-    polynomial-decay averages of Shamir and Zhang, ICML 2013): what early centroids gathered fades. Kept as sums, from
-    which every metric makes its centroids as in the M-step.
+    The rate of a centroid is one over the summed weight that it has ever been given (Sculley, WWW 2010), so it is the
+    mean, or the direction of the sum, of all rows ever assigned to it; kept as sums, from which every metric makes its
+    centroids as in the M-step.
     """
 
     feature_weights_: np.ndarray
@@ -68,7 +51,7 @@ class BatchLearner(Editable):
         """(K,) float64: summed weights of the rows that each centroid has seen in ``partial_fit``."""
         if self._running is None:
             raise AttributeError("counts_ is there after partial_fit")
-        return self._running.seen
+        return self._running[2]
 
     def _fit_batch(self, X: Any, *knowledge: Any) -> Self:
         """The first batch is fitted like any data; the arguments are those of ``_fit``."""
@@ -85,7 +68,8 @@ class BatchLearner(Editable):
         warn_of(task)
         seed = np.uint64(mix(np.uint64(inputs.draw_seed(self.random_state)), np.uint64(steps)))
         answer = self._answer(task.problem, settings, seed)
-        running = running.plus(answer.sums)
+        found = answer.sums.linear * _inverse(answer.sums), answer.sums.lean, answer.sums.mass
+        running = tuple(old + new for old, new in zip(running, found, strict=True))
         self.cluster_centers_ = self._centers_of(task.problem, running)
         self._running, self.n_steps_ = running, steps + 1
         self._publish_batch(answer, task, known, settings.scale)
@@ -126,9 +110,9 @@ class BatchLearner(Editable):
         return Answer(labels, _sums(problem, geometry, labels), inertia, inertia + rest)
 
     def _centers_of(self, problem: Problem, running: Running) -> np.ndarray:
-        sums = Sums(running.linear, running.lean, running.mass)
-        centers = problem.metric.centers(sums, self.feature_weights_, self.smoothing_)
-        centers[running.seen == 0] = self.cluster_centers_[running.seen == 0]
+        table, lean, mass = running
+        centers = problem.metric.centers(Sums(table, lean, mass), self.feature_weights_, self.smoothing_)
+        centers[mass == 0] = self.cluster_centers_[mass == 0]
         return centers[self.merged_into_]
 
     def _sums_of_fit(self) -> Running:
@@ -142,7 +126,7 @@ class BatchLearner(Editable):
             n_threads=thread_count(self.n_threads),
         )  # fmt: skip
         sums = _sums(problem, measure(problem, self.feature_weights_), self.labels_)
-        return Running(sums.linear * _inverse(sums), sums.lean, sums.mass, sums.mass)
+        return sums.linear * _inverse(sums), sums.lean, sums.mass
 
     def _publish_batch(self, answer: Answer, task: Task, known: Known, scale: float) -> None:
         """Attributes that speak of rows speak of this batch from now on."""
