@@ -1,9 +1,10 @@
-"""A script: iterations on a local cluster of two worker processes against iterations in memory with two threads.
+"""A script: iterations on a local cluster of two worker processes against iterations in memory, with one thread and
+with two.
 
     python benchmarks/cluster.py                 # 100,000 film reviews, if the data is there, else uniform rows
     python benchmarks/cluster.py --k 100 --learn
 
-Both sides run by turns from the same start. Of every iteration the shortest of all rounds counts, so that what else the
+The sides run by turns from the same start. Of every iteration the shortest of all rounds counts, so that what else the
 machine does in between counts little; processor seconds are those of all processes of a side.
 """
 
@@ -40,8 +41,8 @@ def corpus() -> sp.csr_matrix:
 class Side:
     """Fits of one kind of rows, and what they took."""
 
-    def __init__(self, X, processes):
-        self.X, self.processes = X, processes
+    def __init__(self, X, processes, n_threads):
+        self.X, self.processes, self.n_threads = X, processes, n_threads
         self.seconds: list[np.ndarray] = []
         self.cpu: list[float] = []
 
@@ -49,7 +50,8 @@ class Side:
         """Labels; notes the seconds of every iteration but the first, and processor seconds per iteration."""
         marks = []
         model = HMRFKMeans(
-            len(start), init=start, max_iter=n_iter, tol=0, random_state=0, n_threads=N_WORKERS, learn_weights=learn,
+            len(start), init=start, max_iter=n_iter, tol=0, random_state=0, n_threads=self.n_threads,
+            learn_weights=learn,
             callback=lambda _: marks.append(time.perf_counter()),
         )  # fmt: skip
         before = self.processes()
@@ -79,17 +81,21 @@ def main() -> None:
     ):
         bounds = np.linspace(0, X.shape[0], N_WORKERS + 1).astype(int)
         parts = [dask.delayed(X[first:last]) for first, last in itertools.pairwise(bounds)]
-        memory = Side(X, time.process_time)
-        away = Side(
-            rows.DaskRows(parts, client),
-            lambda: time.process_time() + sum(client.run(time.process_time).values()),
-        )
+        sides = {
+            "1 thread": Side(X, time.process_time, 1),
+            f"{N_WORKERS} threads": Side(X, time.process_time, N_WORKERS),
+            "cluster": Side(
+                rows.DaskRows(parts, client),
+                lambda: time.process_time() + sum(client.run(time.process_time).values()),
+                1,
+            ),
+        }
         for _ in range(options.rounds + 1):  # the first compiles
-            labels = [side.fit(start, options.iterations, options.learn) for side in (memory, away)]
-            assert np.array_equal(*labels)
-    for name, side in (("memory", memory), ("cluster", away)):
+            first, *others = (side.fit(start, options.iterations, options.learn) for side in sides.values())
+            assert all(np.array_equal(first, other) for other in others)
+    for name, side in sides.items():
         wall, cpu = np.min(side.seconds[1:], axis=0).mean(), min(side.cpu[1:])
-        print(f"{name:8} {1e3 * wall:7.1f} ms, {1e3 * cpu:7.1f} ms of processors, per iteration")
+        print(f"{name:9} {1e3 * wall:7.1f} ms, {1e3 * cpu:7.1f} ms of processors, per iteration")
 
 
 if __name__ == "__main__":

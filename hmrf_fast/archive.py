@@ -27,7 +27,7 @@ import numpy as np
 from hmrf_fast.atomic import file_at, replace_file
 from hmrf_fast.errors import FileError, ModelFileError, in_short
 
-__all__ = ["parse_array", "read_archive", "write_archive"]
+__all__ = ["array_header", "parse_array", "read_archive", "write_archive"]
 
 # What zipfile raises between them for damaged directories, names, sizes and flags.
 _NO_ZIP = (
@@ -153,19 +153,27 @@ def parse_array(content: bytes, kinds: str = KINDS) -> np.ndarray:
         If it is none, of another kind of dtype, or not of the size that it names.
     """
     stream = io.BytesIO(content)
+    shape, fortran, dtype = array_header(stream, len(content), kinds)
+    count = int(np.prod(shape, dtype=object))
+    flat = np.frombuffer(content, dtype, count, stream.tell()) if count else np.empty(count, dtype)
+    return flat.reshape(shape, order="F" if fortran else "C").copy(order="K")
+
+
+def array_header(file: Any, size: int, kinds: str = KINDS) -> tuple[tuple[int, ...], bool, np.dtype]:
+    """Shape, whether columns come one after the other, and dtype of the array in a ``.npy`` file of ``size`` bytes,
+    which is read up to the numbers; errors as of `parse_array`."""
     try:
-        version = np.lib.format.read_magic(stream)
+        version = np.lib.format.read_magic(file)
         read = np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0
-        shape, fortran, dtype = read(stream)
+        shape, fortran, dtype = read(file)
     except (ValueError, TypeError, SyntaxError, RecursionError, tokenize.TokenError) as error:
         raise ValueError(f"is no array ({in_short(error)})") from error
     count = int(np.prod(shape, dtype=object))
-    if dtype.kind not in kinds or min(shape, default=0) < 0 or count * dtype.itemsize != len(content) - stream.tell():
+    if dtype.kind not in kinds or min(shape, default=0) < 0 or count * dtype.itemsize != size - file.tell():
         raise ValueError("has not the size or type that it names")
     if max(shape, default=0) >= 1 << 60 or (count and not dtype.itemsize):
         raise ValueError(f"has the shape {shape} and holds nothing")
-    flat = np.frombuffer(content, dtype, count, stream.tell()) if count else np.empty(count, dtype)
-    return flat.reshape(shape, order="F" if fortran else "C").copy(order="K")
+    return shape, fortran, dtype
 
 
 def _header(

@@ -65,11 +65,11 @@ class Clusterer(Reported, BatchLearner, CentroidModel):
         """
         save_model(self, path)
 
-    def _fit(self, *arguments: Any) -> Self:
+    def _fit(self, *arguments: Any, settings: Settings | None = None) -> Self:
         """A fit that fails leaves the estimator as it was."""
         before = dict(self.__dict__)
         try:
-            return self._checked_fit(*arguments)
+            return self._checked_fit(self._settings() if settings is None else settings, *arguments)
         except BaseException:
             self.__dict__.clear()
             self.__dict__.update(before)
@@ -77,6 +77,7 @@ class Clusterer(Reported, BatchLearner, CentroidModel):
 
     def _checked_fit(
         self,
+        settings: Settings,
         X: Any,
         must_link: Any = None,
         cannot_link: Any = None,
@@ -85,7 +86,6 @@ class Clusterer(Reported, BatchLearner, CentroidModel):
         sample_weight: Any = None,
     ) -> Self:
         """Check everything, then iterate, then publish."""
-        settings = self._settings()
         matrix = check_source(self, X, reset=True, dtype=self.dtype, copy=self.copy_x)
         if matrix.shape[0] < self.n_clusters:
             raise InputError(f"n_samples={matrix.shape[0]} should be >= n_clusters={self.n_clusters}: ask for fewer")

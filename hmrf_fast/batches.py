@@ -22,6 +22,7 @@ from hmrf_fast.settings import Known, Settings, finish_options, given_knowledge,
 from hmrf_fast.sources import as_rows, check_source
 from hmrf_fast.weight_step import prior_cost
 
+CALMING = 2.5  # power of the weight seen with which smoothing falls
 Running = tuple[np.ndarray, np.ndarray, np.ndarray]  # sums (K, d), their lean (K,), summed weights (K,)
 
 
@@ -40,6 +41,10 @@ class BatchLearner(Editable):
     The rate of a centroid is one over the summed weight that it has ever been given (Sculley, WWW 2010), so it is the
     mean, or the direction of the sum, of all rows ever assigned to it; kept as sums, from which every metric makes its
     centroids as in the M-step.
+
+    Smoothing falls with the weight seen as it does with the iterations of a fit: centroids of few rows lack most words
+    that their cluster will see, and with little smoothing those with the most words take most further rows. The first
+    batch ends at half of its first value; from there it falls with the power ``CALMING`` to the lowest.
     """
 
     feature_weights_: np.ndarray
@@ -56,7 +61,10 @@ class BatchLearner(Editable):
     def _fit_batch(self, X: Any, *knowledge: Any) -> Self:
         """The first batch is fitted like any data; the arguments are those of ``_fit``."""
         if not hasattr(self, "cluster_centers_"):
-            self._fit(X, *knowledge)
+            settings = self._settings()
+            first, lowest = settings.options.smoothing
+            options = settings.options._replace(smoothing=(first, max(0.5 * first, lowest)))
+            self._fit(X, *knowledge, settings=settings._replace(options=options))
             self._running, self.n_steps_ = self._sums_of_fit(), 1
             return self
         settings, sample_weight = self._batch_settings(), knowledge[-1]
@@ -69,7 +77,10 @@ class BatchLearner(Editable):
         seed = np.uint64(mix(np.uint64(inputs.draw_seed(self.random_state)), np.uint64(steps)))
         answer = self._answer(task.problem, settings, seed)
         found = answer.sums.linear * _inverse(answer.sums), answer.sums.lean, answer.sums.mass
+        seen = running[2].sum()
         running = tuple(old + new for old, new in zip(running, found, strict=True))
+        lowest, calmer = settings.options.smoothing[1], (seen / running[2].sum()) ** CALMING
+        self.smoothing_ = max(calmer * self.smoothing_, min(self.smoothing_, lowest))
         self.cluster_centers_ = self._centers_of(task.problem, running)
         self._running, self.n_steps_ = running, steps + 1
         self._publish_batch(answer, task, known, settings.scale)

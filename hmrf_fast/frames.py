@@ -38,7 +38,7 @@ def matrix_of(estimator: Any, X: Any, *, reset: bool) -> Any:
     if X.isbacked:
         raise InputError(
             "this AnnData object is backed by a file: give adata.to_memory(), or a store that "
-            "hmrf_fast.rows.write_h5ad makes of the file"
+            "hmrf_fast.io.read(file, store=...) makes of the file"
         )
     validate_data(estimator, X.var[[]].T, reset=reset, skip_check_array=True)  # names only, in a frame without rows
     return X.X

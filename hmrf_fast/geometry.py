@@ -174,15 +174,12 @@ def content_keys(problem: Problem) -> np.ndarray:
 
 def measure(problem: Problem, weights: np.ndarray) -> Geometry:
     """All distances' parts that belong to rows and pairs, under the feature weights (d,); cost nnz plus pairs."""
-    metric = problem.metric
-    square, total, entropy = found = tuple(np.empty(problem.n_rows) for _ in range(3))
-    problem.fill(_find_moments, (problem.unit,), found, (weights, metric.entropic))
-    moments = Moments(square, total, entropy, problem.mean)
-    rows = metric.row_terms(moments, problem.unit, weights)
-    pairs = metric.pair_terms(moments, problem.unit, weights)
+    metric, found = problem.metric, moments(problem, weights)
+    rows = metric.row_terms(found, problem.unit, weights)
+    pairs = metric.pair_terms(found, problem.unit, weights)
     if problem.potts:
         pairs = PairTerms(np.full(problem.n_rows, 0.5), np.ones(problem.n_rows), NONE, NONE, 0.0)
-    phi_max, phi_max_gradient = _largest_phi(problem, moments, weights)
+    phi_max, phi_max_gradient = _largest_phi(problem, found, weights)
     phi = pair_phi(problem, pairs, weights)
     graph = problem.graph
     pair_cost = graph.pair_weight * np.where(graph.pair_kind > 0, phi, np.maximum(phi_max - phi, 0.0))
@@ -199,6 +196,13 @@ def measure(problem: Problem, weights: np.ndarray) -> Geometry:
         pair_cost=pair_cost,
         links=Links(graph.edge_ptr, graph.edge_node, edge_price, graph.hard_ptr, graph.hard_node),
     )
+
+
+def moments(problem: Problem, weights: np.ndarray) -> Moments:
+    """Weighted moments of the rows, see ``row_moments``; cost nnz."""
+    square, total, entropy = found = tuple(np.empty(problem.n_rows) for _ in range(3))
+    problem.fill(_find_moments, (problem.unit,), found, (weights, problem.metric.entropic))
+    return Moments(square, total, entropy, problem.mean)
 
 
 def _find_moments(block: Block, _, unit, square, total, entropy, weights: np.ndarray, entropic: bool) -> None:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
@@ -19,18 +20,22 @@ from threadpoolctl import threadpool_limits
 from hmrf_fast.annealing import Annealer, affordable
 from hmrf_fast.draws import NO_DRAWS, Draws
 from hmrf_fast.em import Options, Start, run
-from hmrf_fast.geometry import Problem, build_problem, content_keys, measure
+from hmrf_fast.geometry import Problem, build_problem, content_keys, measure, moments
+from hmrf_fast.kernels import pool
+from hmrf_fast.kernels.sketch import add_square_product, product_scale, row_products
 from hmrf_fast.kernels.types import Corpus
 from hmrf_fast.m_step import statistics, sum_rows
 from hmrf_fast.neighborhood_seeds import row_blocks
 from hmrf_fast.outcomes import EMResult, keep_best
+from hmrf_fast.rows.block import Block
 from hmrf_fast.seeding import restarts, useful_restarts
 from hmrf_fast.seeds import Seeds, no_seeds
 
 RANKS = (5, 10, 20, 30)
 RESTART_ITERATIONS = 30
 OVERSAMPLES, PASSES = 10, 4  # of the subspace iteration
-COLUMNS = 32  # multiplied at a time
+COLUMNS = 8  # of a table that at least go to one thread
+ROWS = 1 << 14  # of a table that are turned into floating point at a time
 logger = logging.getLogger("hmrf_fast")
 
 NEGLIGIBLE = 1e-12  # share of the largest squared singular value; rounding leaves about as much
@@ -56,9 +61,15 @@ def project(problem: Problem, rank: int, rng: np.random.Generator) -> np.ndarray
 def coordinates(problem: Problem, right: np.ndarray) -> np.ndarray:
     """(n, r) products of the rows with given directions (d, r); cost nnz times r."""
     result = np.empty((problem.n_rows, right.shape[1]))
-    for first, last, rows in unit_blocks(problem):
-        result[first:last] = rows @ right
+    shared = problem.metric.entropic, np.ascontiguousarray(right)
+    problem.fill(_multiply, (problem.unit,), (result,), shared)
     return result
+
+
+def _multiply(block: Block, _: Any, unit: np.ndarray, result: np.ndarray, root: bool, right: np.ndarray) -> None:
+    block.over_rows(
+        lambda first, last: row_products(block.corpus, unit, root, right, first, last, result), float(right.shape[1])
+    )
 
 
 def singular_vectors(problem: Problem, rank: int, rng: np.random.Generator) -> np.ndarray:
@@ -70,14 +81,16 @@ def singular_vectors(problem: Problem, rank: int, rng: np.random.Generator) -> n
     """
     n_features = problem.n_features
     basis = rng.standard_normal((n_features, min(rank + OVERSAMPLES, n_features)))
+    energy = problem.sample_weight * _lengths(problem)
     with threadpool_limits(1, "blas"):  # the last bits of a BLAS product depend on its number of threads
         for _ in range(PASSES):
-            image, _ = _square_product(problem, basis)
+            image = np.asfortranarray(_square_product(problem, basis, energy))
             del basis  # two such tables at a time are enough
             image, _ = qr(image, overwrite_a=True, mode="economic", check_finite=False)
             basis = np.ascontiguousarray(image)
             del image
-        image, gram = _square_product(problem, basis)
+        image = _square_product(problem, basis, energy)
+        gram = basis.T @ image
         del basis
         # With Y = A basis and Y'Y = gram, Q = Y gram^(-1/2) spans the image; A's right vectors are the left ones of A'Q
         size, turn = np.linalg.eigh(gram)
@@ -90,16 +103,39 @@ def singular_vectors(problem: Problem, rank: int, rng: np.random.Generator) -> n
     return right
 
 
-def _square_product(problem: Problem, basis: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """A'A basis (d, l) and basis' A'A basis (l, l), rows weighted."""
-    image, gram = np.zeros(basis.shape, order="F"), np.zeros((basis.shape[1], basis.shape[1]))
-    for first, last, rows in unit_blocks(problem):
-        below = rows @ basis
-        weighted = below * problem.sample_weight[first:last, None]
-        for column in range(0, basis.shape[1], COLUMNS):
-            image[:, column : column + COLUMNS] += rows.T @ weighted[:, column : column + COLUMNS]
-        gram += below.T @ weighted
-    return image, gram
+def _lengths(problem: Problem) -> np.ndarray:
+    """(n,) squared lengths of the rows of A."""
+    found = moments(problem, np.ones(problem.n_features))
+    return found.total if problem.metric.entropic else found.square
+
+
+def _square_product(problem: Problem, basis: np.ndarray, energy: np.ndarray) -> np.ndarray:
+    """A'A basis (d, l), rows weighted; summed in integers, to the same bits wherever the rows are."""
+    scale = product_scale(energy, float(np.sqrt(np.einsum("ij,ij->j", basis, basis).max())))
+    total = np.zeros(basis.shape, np.int64)
+    width = basis.shape[1]
+    bounds = np.minimum(COLUMNS * pool.even_chunks(-(-width // COLUMNS), problem.n_threads), width)
+    inputs = problem.unit, problem.sample_weight * scale
+    problem.add(_add_product, inputs, (problem.metric.entropic, basis, bounds), total)
+    image = total.view(np.float64)
+    for first in range(0, len(total), ROWS):
+        image[first : first + ROWS] = total[first : first + ROWS] / scale
+    return image
+
+
+def _add_product(
+    block: Block, _: Any, unit: np.ndarray, factor: np.ndarray, root: bool, basis: np.ndarray, bounds: np.ndarray,
+    total: np.ndarray, fresh: bool,
+) -> None:  # fmt: skip
+    """Threads share the columns: each sum belongs to one of them."""
+    if fresh:
+        total[:] = 0
+    pool.run_chunks(
+        lambda first, last: add_square_product(block.corpus, unit, factor, root, basis, first, last, total),
+        bounds,
+        block.n_threads,
+        2.0 * basis.shape[1] * block.n_entries,
+    )
 
 
 def unit_blocks(problem: Problem) -> Iterator[tuple[int, int, sp.csr_matrix]]:

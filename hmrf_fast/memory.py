@@ -11,7 +11,7 @@ from hmrf_fast.errors import InputError, NotEnoughMemoryError
 from hmrf_fast.geometry import Problem
 from hmrf_fast.kernels.distances import table_shape
 from hmrf_fast.kernels.metrics import METRICS
-from hmrf_fast.low_rank import COLUMNS, OVERSAMPLES, RANKS
+from hmrf_fast.low_rank import OVERSAMPLES, RANKS
 from hmrf_fast.machine import available_memory
 from hmrf_fast.neighborhood_seeds import BLOCKS
 from hmrf_fast.pruning import FEWEST_CLUSTERS, WORTHWHILE
@@ -128,7 +128,7 @@ def _start(n_rows: int, n_features: int, n_entries: int, n_clusters: int, init: 
     if init not in ("auto", "low_rank"):
         return drawn + (0 if init == "k-means++" else block)
     rank = max(*RANKS, min(n_clusters, 100))
-    sketch = 8 * n_features * (2 * (rank + OVERSAMPLES) + COLUMNS) + block
+    sketch = 8 * n_features * 2 * (rank + OVERSAMPLES)
     annealed = 40 * n_entries + 32 * n_rows * n_clusters if max(n_entries, n_rows * n_clusters) <= LARGEST else 0
     return max(sketch, n_rows * (20 * rank + REDUCED_ROW) + 8 * n_features * rank + drawn + annealed)
 

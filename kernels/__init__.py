@@ -13,6 +13,7 @@ A map of the folder:
 - ``sums.py`` centroid sums in fixed point: the same bits for any number of threads.
 - ``centroids.py`` centroids from sums, and the table that distances read.
 - ``moments.py`` norms of the rows, and rows scattered into a vector over the features.
+- ``sketch.py`` products of the rows with narrow tables, for truncated SVDs.
 - ``pairs.py`` distances between the two rows of a constrained pair; ``shared.py`` the same from what they share.
 - ``icm.py`` what labels cost the constrained rows, and block moves; ``sweeps.py`` sweeps; ``exchange.py`` label swaps.
 - ``closure.py`` neighbourhood sums that stand for entailed constraints without listing them; ``closure_energy.py`` what

@@ -31,7 +31,7 @@ import numpy as np
 from sklearn.feature_extraction.text import HashingVectorizer, TfidfTransformer
 from sklearn.pipeline import make_pipeline
 
-from hmrf_fast import HMRFKMeans, datasets, estimate_memory, rows
+from hmrf_fast import HMRFKMeans, datasets, estimate_memory, io, rows
 from hmrf_fast.protocol import draw_pairs
 from hmrf_fast.scores import normalized_mutual_information
 
@@ -77,9 +77,9 @@ print(f"{N_DOCUMENTS} documents, {(folder / 'documents.jsonl.gz').stat().st_size
 
 # %%
 texts = folder / "documents.jsonl.gz"
-sample = [text for _, text in zip(range(1000), rows.stream_texts(texts), strict=False)]
+sample = [text for _, text in zip(range(1000), io.stream_texts(texts), strict=False)]
 vectorizer = make_pipeline(HashingVectorizer(n_features=2**16, alternate_sign=False), TfidfTransformer()).fit(sample)
-store = rows.write_texts(folder / "store", rows.stream_texts(texts), vectorizer, dtype="float32")
+store = rows.write_texts(folder / "store", io.stream_texts(texts), vectorizer, dtype="float32")
 print("rows and features", store.shape, "in", store.nnz, "stored values")
 
 # %% [markdown]

@@ -209,4 +209,6 @@ def test_the_search_for_a_start_shows_that_it_goes_on(tmp_path):
     lines = [json.loads(line) for line in run(*fit, cwd=tmp_path).stderr.splitlines()]
     search = [line for line in lines if "runs" in line]
     assert lines[0] in search and {line["run"] for line in search} == {1, 2, 3}
-    assert {"start", "rank", "run", "runs", "objective"} == set(search[0])
+    assert {"start", "rank", "run", "runs", "objective", "rate", "seconds_left"} == set(search[0])
+    for line in search:  # nothing is known after the first run, and nothing is left after the last
+        assert (line["seconds_left"] is None) == (line["run"] == 1) and (line["run"] < 3 or line["seconds_left"] == 0)

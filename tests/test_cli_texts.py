@@ -249,3 +249,7 @@ def test_empty_texts_have_one_fate(tmp_path):
     fit += ["fit", str(tmp_path / "m"), "-k", "2", "--out", str(tmp_path / "res"), "--progress", "none"]
     warned = subprocess.run(fit, capture_output=True, text=True, timeout=300, check=True).stderr
     assert told.startswith("1 texts hold none of the words; ") and told.partition("; ")[2] in warned
+    told = run("vectorize", tmp_path / "t.csv", "--out", tmp_path / "n", "--drop-empty").stdout.splitlines()
+    assert told[0].startswith("4 texts, ") and told[1] == "1 texts hold none of the words and were left out"
+    found = files.read(tmp_path / "n")
+    assert found.ids == ["0", "1", "2", "3"] and found.texts[3] == "blue" and found.matrix.getnnz(axis=1).all()

@@ -13,9 +13,14 @@ import scipy.sparse as sp
 
 from hmrf_fast import HMRFKMeans, rows
 from hmrf_fast.errors import ConvergenceWarning, InputError
+from hmrf_fast.geometry import build_problem
+from hmrf_fast.inputs import as_corpus
 from hmrf_fast.kernels.metrics import METRICS
+from hmrf_fast.low_rank import coordinates, singular_vectors
+from hmrf_fast.penalties import empty_graph
 from hmrf_fast.rows import window
 from hmrf_fast.rows.crew import FEW
+from hmrf_fast.rows.memory import MemoryRows
 
 distributed = pytest.importorskip("distributed")
 dask = pytest.importorskip("dask")
@@ -71,6 +76,23 @@ def test_labels_are_those_of_memory(client, metric, learn_weights):
     found = fit(there, known, **settings)
     assert_same(found, expected)
     assert np.array_equal(found.predict(there), expected.predict(X))
+
+
+def test_the_low_rank_start_leaves_rows_where_they_are(client, monkeypatch):
+    X, known = corpus()
+    partitions = ([0, 10, 150, 151, 400], [0, 400])
+    for metric in METRICS:
+        found = []
+        for there in (MemoryRows(as_corpus(X)), *(rows.DaskRows(pieces(X, bounds), client) for bounds in partitions)):
+            monkeypatch.setattr(there, "spans", None) if isinstance(there, rows.DaskRows) else None
+            problem = build_problem(there, metric, np.arange(400) % 3 + 0.5, empty_graph(), 4)
+            right = singular_vectors(problem, 10, np.random.default_rng(0))
+            found.append((right, coordinates(problem, right)))
+        for other in found[1:]:
+            assert all(np.array_equal(one, two) for one, two in zip(found[0], other, strict=True))
+        monkeypatch.undo()
+    settings = {"init": "low_rank", "learn_weights": True}
+    assert_same(fit(rows.DaskRows(pieces(X, [0, 10, 400]), client), known, **settings), fit(X, known, **settings))
 
 
 @pytest.mark.parametrize("init", ["auto", "neighborhoods"])

@@ -5,16 +5,18 @@ from __future__ import annotations
 import csv
 import gzip
 import json
+import shutil
 
 import numpy as np
+import pandas
 import pytest
 import scipy.io
 import scipy.sparse as sp
 from sklearn.datasets import dump_svmlight_file
 from sklearn.feature_extraction.text import HashingVectorizer, TfidfVectorizer
 
-from hmrf_fast import rows
-from hmrf_fast.errors import InputError
+from hmrf_fast import io, rows
+from hmrf_fast.errors import FileError, InputError
 
 TEXTS = ["one two three", 'two, "three" four', "five\nsix one", "", "seven seven eight"]
 
@@ -27,9 +29,12 @@ def X():
 @pytest.fixture(autouse=True)
 def many_pieces(monkeypatch):
     """Else every source would be one piece."""
-    monkeypatch.setattr("hmrf_fast.rows.convert.ENTRIES", 100)
-    monkeypatch.setattr("hmrf_fast.rows.convert.BYTES", 1000)
-    monkeypatch.setattr("hmrf_fast.rows.texts.AT_ONCE", 2)
+    for name in ("rows.convert", "io.blocks", "io.cells", "io.matrix_file", "io.matrix_market"):
+        monkeypatch.setattr(f"hmrf_fast.{name}.ENTRIES", 100)
+    for name in ("BYTES", "TEXT"):
+        monkeypatch.setattr(f"hmrf_fast.io.sources.{name}", 1000)
+    for name in ("rows.convert.TEXTS", "io.reading.ROWS", "io.texts.ROWS"):
+        monkeypatch.setattr(f"hmrf_fast.{name}", 2)
 
 
 def matrix_of(there):
@@ -54,80 +59,179 @@ def test_matrices(tmp_path, X):
     assert rows.write_matrix(tmp_path / "single", X.astype(np.float32)).dtype == np.float32
 
 
-@pytest.mark.parametrize("compressed", [False, True])
-def test_npz(tmp_path, X, compressed):
-    sp.save_npz(tmp_path / "x.npz", X, compressed=compressed)
-    assert_holds(rows.write_npz(tmp_path / "store", tmp_path / "x.npz"), X)
+def assert_reads(path, X, rtol=0.0, **settings):
+    """The same rows, ids, classes and names from the file's rows in memory and in a store; returns what it says."""
+    whole, cut = io.read(path, **settings), io.read(path, store=path.with_suffix(".store"), **settings)
+    np.testing.assert_allclose(sp.csr_matrix(whole.matrix).toarray(), X.toarray(), rtol=rtol)
+    assert_holds(cut.matrix, X, rtol)
+    assert (cut.ids, cut.labels, cut.feature_names) == (whole.ids, whole.labels, whole.feature_names)
+    return whole
+
+
+def test_npz(tmp_path, X):
+    for name, compressed in (("a", False), ("b", True)):
+        sp.save_npz(tmp_path / f"{name}.npz", X, compressed=compressed)
+        assert_reads(tmp_path / f"{name}.npz", X)
     sp.save_npz(tmp_path / "csc.npz", X.tocsc())
-    with pytest.raises(InputError, match="does not hold CSR"):
-        rows.write_npz(tmp_path / "other", tmp_path / "csc.npz")
-    (tmp_path / "bad.npz").write_bytes(b"nothing")
-    with pytest.raises(InputError, match="is no CSR matrix"):
-        rows.write_npz(tmp_path / "other", tmp_path / "bad.npz")
+    assert_reads(tmp_path / "csc.npz", X)
+    ids = np.array([f"r{row}" for row in range(X.shape[0])])
+    for name, dense in (("rows", X.toarray()), ("columns", np.asfortranarray(X.toarray()))):
+        np.savez(tmp_path / f"{name}.npz", X=dense, ids=ids, labels=np.arange(ids.size) % 2)
+        assert assert_reads(tmp_path / f"{name}.npz", X).ids == ids.tolist()
+    parts = {"indices": X.indices, "indptr": X.indptr, "shape": X.shape}
+    np.savez_compressed(tmp_path / "both.npz", counts=2 * X.data, tfidf=X.data.astype("f4"), **parts)
+    assert_reads(tmp_path / "both.npz", 2 * X, values="counts")
+    assert io.read(tmp_path / "both.npz", store=tmp_path / "single", dtype="f4").matrix.dtype == np.float32
 
 
-def test_svmlight(tmp_path, X):
+def damaged(X, **parts):
+    return {"data": X.data, "indices": X.indices, "indptr": X.indptr, "shape": X.shape, "format": b"csr"} | parts
+
+
+@pytest.mark.parametrize("piecewise", [False, True])
+def test_bad_npz(tmp_path, X, piecewise):
+    other = X.indices.copy()
+    other[-1] = 30
+    for number, (parts, told) in enumerate(
+        [
+            ({"indptr": X.indptr[::-1].copy()}, "pointers do not rise"),
+            ({"indptr": X.indptr[:-1]}, "211 row pointers for 211 rows"),
+            ({"data": X.data[:-1]}, f"{X.nnz - 1} values where there should be {X.nnz}"),
+            ({"indices": other}, "30"),
+            ({"format": b"xyz"}, "'xyz' are not known"),
+        ]
+    ):
+        np.savez(tmp_path / f"{number}.npz", **damaged(X, **parts))
+        with pytest.raises(FileError, match=told):
+            io.read(tmp_path / f"{number}.npz", store=tmp_path / "other" if piecewise else None)
+    sp.save_npz(tmp_path / "cut.npz", X)
+    (tmp_path / "cut.npz").write_bytes((tmp_path / "cut.npz").read_bytes()[:-300])
+    with pytest.raises(FileError, match=r"cannot be read as a matrix in \.npz format"):
+        io.read(tmp_path / "cut.npz", store=tmp_path / "other" if piecewise else None)
+    assert not (tmp_path / "other").exists()
+
+
+@pytest.mark.parametrize("zero_based", [False, True])
+def test_svmlight(tmp_path, X, zero_based):
     y = np.arange(X.shape[0]) % 3
-    dump_svmlight_file(X, y, str(tmp_path / "x.svm"), zero_based=False)
-    there, targets = rows.write_svmlight(tmp_path / "store", tmp_path / "x.svm", n_features=30)
-    assert_holds(there, X, rtol=1e-12)
-    assert np.array_equal(targets, y)
+    dump_svmlight_file(X, y, str(tmp_path / "x.svm"), zero_based=zero_based)
+    found = assert_reads(tmp_path / "x.svm", X, rtol=1e-12)
+    assert found.labels == [str(one) for one in y]
+    (tmp_path / "y.svm.gz").write_bytes(gzip.compress((tmp_path / "x.svm").read_bytes() + b"# 0 0:1\n"))
+    assert io.read(tmp_path / "y.svm.gz", store=tmp_path / "packed").matrix.shape == X.shape
     (tmp_path / "bad.svm").write_text("1 a:b\n")
-    with pytest.raises(InputError, match=r"bad\.svm cannot be read"):
-        rows.write_svmlight(tmp_path / "other", tmp_path / "bad.svm")
+    with pytest.raises(FileError, match=r"bad\.svm: cannot be read"):
+        io.read(tmp_path / "bad.svm", store=tmp_path / "other")
 
 
 def test_matrix_market(tmp_path, X):
     scipy.io.mmwrite(tmp_path / "x.mtx", X.tocsc().tocoo(), precision=17)
-    assert_holds(rows.write_matrix_market(tmp_path / "store", tmp_path / "x.mtx"), X, rtol=1e-15)
+    assert_reads(tmp_path / "x.mtx", X, rtol=1e-15)
+    square = (X[:30] + X[:30].T).tocsr()
+    scipy.io.mmwrite(tmp_path / "square.mtx", square, precision=17, symmetry="symmetric")
+    assert_reads(tmp_path / "square.mtx", square, rtol=1e-15)
+    scipy.io.mmwrite(tmp_path / "dense.mtx", X.toarray(), precision=17)
+    assert_reads(tmp_path / "dense.mtx", X, rtol=1e-15)
     lines = (tmp_path / "x.mtx").read_text().splitlines()
     (tmp_path / "torn.mtx").write_text("\n".join(lines[:-3]))
-    with pytest.raises(InputError, match="torn"):
-        rows.write_matrix_market(tmp_path / "other", tmp_path / "torn.mtx")
-    (tmp_path / "out.mtx").write_text("%%MatrixMarket matrix coordinate real general\n2 2 1\n3 1 1.0\n")
-    with pytest.raises(InputError, match="entry 1 lies outside of 2 x 2"):
-        rows.write_matrix_market(tmp_path / "other", tmp_path / "out.mtx")
+    with pytest.raises(FileError, match=f"it names {X.nnz} entries and has {X.nnz - 3}"):
+        io.read(tmp_path / "torn.mtx", store=tmp_path / "other")
+    (tmp_path / "out.mtx").write_text("\n".join([*lines[:-1], "212 1 1.0"]))
+    with pytest.raises(FileError, match=rf"entries \d+ to {X.nnz}: .*Row index out of bounds"):
+        io.read(tmp_path / "out.mtx", store=tmp_path / "other")
     assert not (tmp_path / "other").exists()
 
 
 def test_h5ad(tmp_path, X):
-    h5py = pytest.importorskip("h5py")
-    with h5py.File(tmp_path / "x.h5ad", "w") as file:
-        group = file.create_group("X")
-        group.attrs["encoding-type"], group.attrs["shape"] = "csr_matrix", X.shape
-        for name in ("data", "indices", "indptr"):
-            group[name] = getattr(X, name)
-    assert_holds(rows.write_h5ad(tmp_path / "store", tmp_path / "x.h5ad"), X)
-    with h5py.File(tmp_path / "dense.h5ad", "w") as file:
-        file["X"] = X.toarray()
-    assert_holds(rows.write_h5ad(tmp_path / "dense", tmp_path / "dense.h5ad"), X)
+    anndata = pytest.importorskip("anndata")
+    for name, matrix in (("csr", X), ("dense", X.toarray()), ("csc", X.tocsc())):
+        cells = anndata.AnnData(matrix)
+        cells.obs["label"] = pandas.Categorical([None, *(f"c{row % 3}" for row in range(1, X.shape[0]))])
+        cells.write_h5ad(tmp_path / f"{name}.h5ad")
+        found = assert_reads(tmp_path / f"{name}.h5ad", X)
+        assert found.labels[:3] == [None, "c1", "c2"] and found.ids[:2] == ["0", "1"]
+
+
+def write_tables(folder, records):
+    """The same table in every format."""
+    lines = [json.dumps({name: value for name, value in one.items() if value is not None}) for one in records]
+    (folder / "t.jsonl").write_text("\n".join(lines))
+    with gzip.open(folder / "p.jsonl.gz", "wt") as file:
+        file.write("\n".join(lines))
+    with (folder / "t.csv").open("w", newline="") as file:
+        writer = csv.DictWriter(file, list(records[0]))
+        writer.writeheader()
+        writer.writerows(records)
+    parquet, pyarrow = pytest.importorskip("pyarrow.parquet"), pytest.importorskip("pyarrow")
+    parquet.write_table(pyarrow.Table.from_pylist(records), folder / "t.parquet")
+    return [folder / name for name in ("t.jsonl", "p.jsonl.gz", "t.csv", "t.parquet")]
+
+
+def test_tables_of_numbers(tmp_path, X):
+    rows_of = [
+        {f"f{column}": value for column, value in enumerate(row)} | {"id": f"r{number}", "label": "ab"[number % 2]}
+        for number, row in enumerate(X[:9].toarray().tolist())
+    ]
+    for path in write_tables(tmp_path, rows_of):
+        found = assert_reads(path, X[:9])
+        assert found.ids[8] == "r8" and found.labels[:2] == ["a", "b"]
+        (tmp_path / "t.store").exists() and shutil.rmtree(tmp_path / "t.store")
+
+
+def test_tables_of_texts(tmp_path):
+    records = [
+        {"id": f"r{number}", "text": text, "label": "x" if number == 3 else None} for number, text in enumerate(TEXTS)
+    ]
+    records[3]["text"] = "eight"  # a cell of CSV cannot be empty
+    matrix, vectorizer = io.vectorize([one["text"] for one in records], min_df=1, max_df=1.0, stop_words=None)
+    for path in write_tables(tmp_path, records):
+        found = assert_reads(path, matrix, vectorizer=vectorizer)
+        assert found.labels == [None, None, None, "x", None] and found.texts[1] == TEXTS[1]
+        shutil.rmtree(path.with_suffix(".store"))
+        assert list(io.stream_texts(path)) == found.texts
+
+
+@pytest.mark.parametrize(
+    ("lines", "told"),
+    [
+        (["a", "b", "c", "a"], "line 4: id 'a' was used before .*line 1"),
+        (["a", "b", None, "d"], "line 3: has no id"),
+    ],
+)
+def test_ids_are_compared_across_blocks(tmp_path, lines, told):
+    (tmp_path / "t.jsonl").write_text("\n".join(json.dumps({"v": 1.0} | ({"id": one} if one else {})) for one in lines))
+    with pytest.raises(FileError, match=told):
+        io.read(tmp_path / "t.jsonl", store=tmp_path / "t")
+    with pytest.raises(FileError):
+        io.read(tmp_path / "t.jsonl")
 
 
 def test_texts(tmp_path):
-    with gzip.open(tmp_path / "t.jsonl.gz", "wt") as file:
-        file.writelines(json.dumps({"text": text}) + "\n" for text in TEXTS)
-    with (tmp_path / "t.csv").open("w", newline="") as file:
-        writer = csv.writer(file)
-        writer.writerow(["id", "text"])
-        writer.writerows(enumerate(TEXTS))
     for vectorizer in (HashingVectorizer(n_features=64), TfidfVectorizer().fit(TEXTS)):
-        for name in ("t.jsonl.gz", "t.csv"):
-            there = rows.write_texts(
-                tmp_path / f"{name} {vectorizer}"[:40], rows.stream_texts(tmp_path / name), vectorizer
-            )
-            assert_holds(there, vectorizer.transform(TEXTS))
+        there = rows.write_texts(tmp_path / f"{vectorizer}"[:10], iter(TEXTS), vectorizer)
+        assert_holds(there, vectorizer.transform(TEXTS))
 
 
-def test_texts_of_parquet(tmp_path):
-    parquet = pytest.importorskip("pyarrow.parquet")
-    pyarrow = pytest.importorskip("pyarrow")
-    parquet.write_table(pyarrow.table({"text": TEXTS}), tmp_path / "t.parquet")
-    assert list(rows.stream_texts(tmp_path / "t.parquet")) == TEXTS
+def test_a_folder_as_a_store(tmp_path):
+    (tmp_path / "texts").mkdir()
+    for number, text in enumerate(TEXTS):
+        (tmp_path / "texts" / f"{number}.txt").write_text(f"{text} number {('even', 'uneven')[number % 2]}")
+    found = io.read(tmp_path / "texts", store=tmp_path / "store")
+    whole = io.read(tmp_path / "texts")
+    assert_holds(found.matrix, whole.matrix)
+    assert found.texts is None and found.ids == whole.ids and found.feature_names == whole.feature_names
 
 
 def test_texts_that_are_none_are_named(tmp_path):
-    (tmp_path / "t.jsonl").write_text('{"text": "a"}\n{"title": "b"}\n')
-    with pytest.raises(InputError, match="record 1 has no text named 'text'"):
-        list(rows.stream_texts(tmp_path / "t.jsonl"))
-    with pytest.raises(InputError, match=r"read from \.jsonl"):
-        next(rows.stream_texts(tmp_path / "t.doc"))
+    (tmp_path / "t.jsonl").write_text('{"text": "a"}\n{"title": "b"}\n{"text": "c"}\n{"text": "d", "title": "e"}\n')
+    with pytest.raises(FileError, match=r"line 2: has no text"):
+        list(io.stream_texts(tmp_path / "t.jsonl"))
+    with pytest.raises(FileError, match="no such file"):
+        next(io.stream_texts(tmp_path / "t.parquet"))
+
+
+def test_values_that_no_row_may_have(tmp_path, X):
+    X.data[-1] = np.inf
+    sp.save_npz(tmp_path / "x.npz", X)
+    with pytest.raises(InputError, match=r"infinity \(inf\) at row \d+, column \d+; .*counted from row \d+"):
+        io.read(tmp_path / "x.npz", store=tmp_path / "store")

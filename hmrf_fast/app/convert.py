@@ -60,13 +60,17 @@ def convert(
         from hmrf_fast.errors import FileError
         from hmrf_fast.io import read, write
         from hmrf_fast.io.feature_names import read_names
+        from hmrf_fast.io.sources import kind_of
 
-        rows = read(data, values=values, **reading(text, id, label, file_format, encoding))
+        if out.exists() and not force:
+            raise FileError(f"{out}: is there already; choose another name, or say --force to replace it")
+        # Names given here are checked against the rows before anything is written.
+        store = out if kind_of(out) == "store" and features is None else None
+        rows = read(data, values=values, store=store, **reading(text, id, label, file_format, encoding))
         if features is not None:
             rows = replace(rows, feature_names=read_names(features, rows.matrix.shape[1], encoding), vectorizer=None)
             rows.folder = None  # its files hold the names that were there before
-        if out.exists() and not force:
-            raise FileError(f"{out}: is there already; choose another name, or say --force to replace it")
-        write(rows, out)
+        if store is None:
+            write(rows, out)
         if not quiet:
             typer.echo(f"{rows.n_rows} rows, {rows.matrix.shape[1]} features; written to {out}")

@@ -79,23 +79,32 @@ class _Search(logging.Handler):
 
 
 class _Clock:
-    """Iterations per second of the start that runs, and the seconds left if it takes all that it may."""
+    """Steps per second of what runs, and the seconds left if it takes all that it may."""
 
-    def __init__(self, max_iter: int) -> None:
-        self.max_iter = max_iter
-        self.start, self.began = -1, perf_counter()
+    def __init__(self) -> None:
+        self.what: Any = None
+        self.began = perf_counter()
 
-    def read(self, state: dict[str, Any]) -> tuple[float, float]:
-        now = perf_counter()
-        if state["start"] != self.start:
-            # The first iteration includes what came before it; of one there is no rate yet.
-            self.start, self.began = state["start"], now
-        rate = (state["iteration"] - 1) / max(now - self.began, 1e-9)
-        return rate, (self.max_iter - state["iteration"]) / rate if rate else float("inf")
+    def begins(self, what: Any) -> bool:
+        """Whether this is something new."""
+        new = what != self.what
+        if new:
+            # The first step includes what came before it; of one there is no rate yet.
+            self.what, self.began = what, perf_counter()
+        return new
+
+    def read(self, done: int, most: int) -> dict[str, Any]:
+        """Rate and seconds left, None where there is no rate."""
+        rate = (done - 1) / max(perf_counter() - self.began, 1e-9)
+        return {"rate": round(rate, 3), "seconds_left": round((most - done) / rate, 3) if rate else None}
+
+
+def _left(told: dict[str, Any]) -> str:
+    return "" if told["seconds_left"] is None else f", {told['seconds_left']:.0f} s left at most"
 
 
 def _bar(max_iter: int) -> Iterator[Callback]:
-    clock = _Clock(max_iter)
+    clock = _Clock()
     columns = (
         SpinnerColumn(),
         TextColumn("{task.description}"),
@@ -108,17 +117,18 @@ def _bar(max_iter: int) -> Iterator[Callback]:
         task = bar.add_task("looking for a start", total=None, told="")
 
         def notify(state: dict[str, Any]) -> None:
-            again = state["start"] != clock.start
-            rate, _ = clock.read(state)
-            if again:
+            if clock.begins(("fit", state["start"])):
                 bar.reset(task, total=max_iter)
+            rate = clock.read(state["iteration"], max_iter)["rate"]
             told = f"J = {state['objective']:.8g}, {state['changed']} moved, {rate:.1f}/s"
             name = f"start {state['start']}, iteration {state['iteration']}"
             bar.update(task, description=name, completed=state["iteration"], told=told)
 
         def search(state: dict[str, Any]) -> None:
+            if clock.begins(("search", state["start"])):
+                bar.reset(task, total=state["runs"])
             name = f"looking for start {state['start']} in {state['rank']} dimensions"
-            bar.update(task, description=name, completed=state["run"], total=state["runs"], told="")
+            bar.update(task, description=name, completed=state["run"], told="")
 
         with heard(_Search(search)):
             yield notify
@@ -128,24 +138,26 @@ class _Lines:
     """Progress line by line: all as JSON, else one every few seconds."""
 
     def __init__(self, max_iter: int, as_json: bool) -> None:
-        self._as_json = as_json
-        self._clock = _Clock(max_iter)
+        self._as_json, self._max_iter = as_json, max_iter
+        self._clock = _Clock()
         self._last = perf_counter()
 
     def search(self, state: dict[str, Any]) -> None:
+        self._clock.begins(("search", state["start"]))
+        told = self._clock.read(state["run"], state["runs"])
         self._tell(
-            state,
-            f"start {state['start']}: looked for in {state['rank']} dimensions, run {state['run']} of {state['runs']}",
+            state | told,
+            f"start {state['start']}: looked for in {state['rank']} dimensions, run {state['run']} of {state['runs']}"
+            f"{_left(told)}",
         )
 
     def notify(self, state: dict[str, Any]) -> None:
-        rate, left = self._clock.read(state)
-        told = {"rate": round(rate, 3), "seconds_left": round(left, 3) if rate else None}
-        eta = f", {left:.0f} s left at most" if rate else ""
+        self._clock.begins(("fit", state["start"]))
+        told = self._clock.read(state["iteration"], self._max_iter)
         self._tell(
             state | told,
             f"start {state['start']}, iteration {state['iteration']}: J = {state['objective']:.10g}, "
-            f"{state['changed']} moved, {rate:.1f} iterations/s{eta}",
+            f"{state['changed']} moved, {told['rate']:.1f} iterations/s{_left(told)}",
         )
 
     def count(self, what: str, done: int, total: int) -> None:

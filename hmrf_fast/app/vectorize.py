@@ -64,6 +64,9 @@ def vectorize(
     ] = True,
     token_pattern: Annotated[str | None, typer.Option(help="What is a word, as a regular expression.")] = None,
     sublinear_tf: Annotated[bool, typer.Option("--sublinear-tf", help="1 + ln(tf) in place of tf.")] = False,
+    drop_empty: Annotated[
+        bool, typer.Option("--drop-empty", help="Leave texts out that hold none of the words.")
+    ] = False,
     force: Force = False,
     quiet: Quiet = False,
     config: Config = None,
@@ -88,10 +91,14 @@ def vectorize(
                 token_pattern=WORDS if token_pattern is None else token_pattern,
                 sublinear_tf=sublinear_tf,
             )
+            rows = data.without_empty() if drop_empty else data
+            dropped, data = data.n_rows - rows.n_rows, rows
             data.save(out)
         if not quiet:
             n_rows, n_features = data.matrix.shape
             typer.echo(f"{n_rows} texts, {n_features} words, {data.matrix.nnz} counts other than 0; written to {out}")
+            if dropped:
+                typer.echo(f"{dropped} texts hold none of the words and were left out")
             empty = int((data.matrix.getnnz(axis=1) == 0).sum())
             if empty:
                 typer.echo(f"{empty} texts hold none of the words; {FATES[values is Values.counts]}")

@@ -3,9 +3,11 @@
 Attributes
 ----------
 read, write : function
-    Rows to cluster, in any of the formats, as a `DataSet`.
+    Rows to cluster, in any of the formats, as a `DataSet`; in memory or on disk.
 read_texts, vectorize : function
     Texts with ids, and the matrix of their words.
+stream_texts : function
+    Texts one by one.
 read_constraints, write_constraints : function
     Pairs, labels or groups, by row numbers or ids.
 read_weights, write_weights : function
@@ -22,7 +24,7 @@ from hmrf_fast.io.constraints import read_constraints, write_constraints
 from hmrf_fast.io.dataset import DataSet
 from hmrf_fast.io.reading import dataset_of_texts, read
 from hmrf_fast.io.results import Results, load_results, write_labels
-from hmrf_fast.io.texts import Texts, read_texts
+from hmrf_fast.io.texts import Texts, read_texts, stream_texts
 from hmrf_fast.io.vectorizing import TextVectorizer, vectorize
 from hmrf_fast.io.weights import read_weights, write_weights
 from hmrf_fast.io.writing import write
@@ -38,6 +40,7 @@ __all__ = [
     "read_constraints",
     "read_texts",
     "read_weights",
+    "stream_texts",
     "vectorize",
     "write",
     "write_constraints",

@@ -6,10 +6,11 @@ import gzip
 import json
 import os
 import shutil
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import scipy.sparse as sp
 
 from hmrf_fast.atomic import replace_file
@@ -75,6 +76,34 @@ class DataSet:
     def features(self) -> list[str]:
         """A name for each of the d features, made of its number where none were given."""
         return self.feature_names or [f"feature {column}" for column in range(self.matrix.shape[1])]
+
+    def without_empty(self) -> DataSet:
+        """The same without rows that hold nothing but zeros.
+
+        Returns
+        -------
+        DataSet
+            Rows that had no ids get their former numbers as ids.
+
+        Raises
+        ------
+        InputError
+            If no row is left.
+        """
+        matrix = sp.csr_matrix(self.in_memory())
+        kept = np.flatnonzero((matrix != 0).getnnz(axis=1))
+        if not kept.size:
+            raise InputError(f"all {self.n_rows} rows are empty")
+        if kept.size == self.n_rows:
+            return self
+
+        def part(values: list[Any] | None) -> list[Any] | None:
+            return None if values is None else [values[row] for row in kept.tolist()]
+
+        ids = part(self.ids) or [str(row) for row in kept.tolist()]
+        return replace(
+            self, matrix=matrix[kept], ids=ids, texts=part(self.texts), labels=part(self.labels), folder=None
+        )
 
     def save(self, folder: str | os.PathLike[str]) -> None:
         """Write the folder; files of the same names are replaced.
@@ -180,7 +209,7 @@ def load_folder(path: str | os.PathLike[str]) -> DataSet:
         raise FileError(
             f"{folder / ABOUT}: is damaged ({in_short(error)}); vectorize or convert the data again"
         ) from error
-    matrix = read_npz(folder / MATRIX)[0] if store is None else DiskRows(store)
+    matrix = read_npz(folder / MATRIX) if store is None else DiskRows(store)
     columns = read_table(folder / ROWS).columns
     names = about["feature_names"] if vectorizer is None else vectorizer.terms
     lengths = [len(values) for values in columns.values()]

@@ -1,7 +1,8 @@
 """Matrices in Matrix Market files.
 
 scipy's reader is quick, but takes the sizes that a file names for granted and can crash on tables of another length; so
-the size is compared with the lines that are there first, and dense tables are read by numpy.
+the size is compared with the lines that are there first, and dense tables are read by numpy. Coordinates come in any
+order, mostly by column: what is read piecewise goes to temporary files first, one per stretch of rows.
 """
 
 from __future__ import annotations
@@ -9,50 +10,88 @@ from __future__ import annotations
 import io
 import os
 import re
-from typing import Any
+import tempfile
+from collections.abc import Iterator
+from itertools import chain
+from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 import scipy.io
 import scipy.sparse as sp
 
 from hmrf_fast.errors import FileError, HMRFError, in_short
+from hmrf_fast.io.blocks import ENTRIES, Reader
 from hmrf_fast.io.matrix_file import refuse_shape
-from hmrf_fast.io.sources import read_bytes
+from hmrf_fast.io.sources import line_pieces
 from hmrf_fast.memory import refuse_without
 
-__all__ = ["read_matrix_market"]
+__all__ = ["matrix_market_blocks"]
 
 _HEADER = re.compile(rb"%%MatrixMarket[ \t]+matrix[ \t]+(\w+)[ \t]+(\w+)[ \t]+([\w-]+)[ \t]*\r?\n", re.I)
 _LINE = re.compile(rb"^[ \t]*[^\s%]", re.M)
 _SIZE = re.compile(rb"^[ \t]*(\d+)[ \t]+(\d+)(?:[ \t]+(\d+))?[ \t]*\r?$", re.M)
 
 
-def read_matrix_market(path: str | os.PathLike[str]) -> Any:
+class _Head(NamedTuple):
+    """What the first lines say."""
+
+    line: bytes  # the first
+    layout: str
+    field: str
+    symmetry: str
+    shape: tuple[int, int]
+    n_entries: int
+    end: int  # where the sizes end
+
+
+def matrix_market_blocks(
+    path: str | os.PathLike[str], piecewise: bool, scratch: str | os.PathLike[str] | None = None
+) -> Reader:
     """Read a real, integer or pattern matrix, packed with gzip or not.
 
     Parameters
     ----------
     path : path-like
+    piecewise : bool
+        Matrices in coordinates can be read so.
+    scratch : path-like, optional
+        The folder for temporary files, of 24 bytes per entry.
+
+    Yields
+    ------
+    scipy.sparse.csr_matrix of float64, or ndarray
 
     Returns
     -------
-    scipy.sparse.csr_matrix of float64, or ndarray
+    dict
+        Empty: there is nothing but the matrix.
 
     Raises
     ------
     FileError
         If the file is no such matrix.
     """
-    content = read_bytes(path)
+    pieces = line_pieces(path, piecewise)
     try:
-        return _parsed(path, content)
+        first = next(pieces, b"")
+        head = _head(path, first)
+        if head.layout == "array":
+            yield _dense(b"".join([first[head.end :], *pieces]), head)
+        elif _count(first, head.end) >= head.n_entries or (second := next(pieces, None)) is None:
+            yield _entries(path, first, head).tocsr()
+        else:
+            with tempfile.TemporaryDirectory(dir=scratch) as folder:
+                parts = _parts(path, head, chain([first, second], pieces))
+                yield from _sorted_by_row(parts, head, Path(folder))
     except (ValueError, TypeError, ArithmeticError, EOFError, StopIteration, MemoryError) as error:
         if isinstance(error, HMRFError):
             raise
         raise FileError(f"{path}: cannot be read as Matrix Market ({in_short(error)})") from error
+    return {}
 
 
-def _parsed(path: str | os.PathLike[str], content: bytes) -> Any:
+def _head(path: str | os.PathLike[str], content: bytes) -> _Head:
     header = _HEADER.match(content)
     if header is None:
         raise ValueError("it does not begin with a line like '%%MatrixMarket matrix coordinate real general'")
@@ -63,21 +102,66 @@ def _parsed(path: str | os.PathLike[str], content: bytes) -> Any:
     size = None if begin is None else _SIZE.match(content, begin.start())
     if size is None or (size.group(3) is None) != (layout == "array"):
         raise ValueError(f"the line of sizes does not fit a matrix in {layout} form")
-    n_rows, n_columns = int(size.group(1)), int(size.group(2))
-    refuse_shape(path, (n_rows, n_columns))
-    if layout == "array":
-        return _dense(content[size.end() :], (n_rows, n_columns), field, symmetry)
-    found, named = sum(1 for _ in _LINE.finditer(content, size.end())), int(size.group(3))
-    if found != named:
-        raise ValueError(f"it names {named} entries and has {found}")
+    shape = int(size.group(1)), int(size.group(2))
+    refuse_shape(path, shape)
+    return _Head(header.group(), layout, field, symmetry, shape, int(size.group(3) or 0), size.end())
+
+
+def _count(content: bytes, begin: int = 0) -> int:
+    return sum(1 for _ in _LINE.finditer(content, begin))
+
+
+def _entries(path: str | os.PathLike[str], content: bytes, head: _Head) -> sp.coo_matrix:
+    """A whole file, header and all."""
+    found = _count(content, head.end)
+    if found != head.n_entries:
+        raise ValueError(f"it names {head.n_entries} entries and has {found}")
     refuse_without(f"{path}", 48 * found, f"{found} entries")
-    return sp.csr_matrix(scipy.io.mmread(io.BytesIO(content)), dtype=np.float64)
+    return sp.coo_matrix(scipy.io.mmread(io.BytesIO(content)), dtype=np.float64)
 
 
-def _dense(body: bytes, shape: tuple[int, int], field: str, symmetry: str) -> np.ndarray:
-    if symmetry != "general" or field == "pattern":
-        raise ValueError(f"a {symmetry} {field} matrix in array form; write it in coordinate form")
+def _parts(path: str | os.PathLike[str], head: _Head, pieces: Iterator[bytes]) -> Iterator[sp.coo_matrix]:
+    """The entries of each piece, as if it were a file of its own."""
+    total, begin = 0, head.end
+    for piece in pieces:
+        body, begin = piece[begin:], 0
+        found = _count(body)
+        total += found
+        sizes = b"%d %d %d\n" % (*head.shape, found)
+        part = head._replace(n_entries=found, end=len(head.line) + len(sizes))
+        try:
+            yield _entries(path, head.line + sizes + body.lstrip(), part)
+        except ValueError as error:
+            if isinstance(error, HMRFError):
+                raise
+            raise ValueError(f"entries {total - found + 1} to {total}: {in_short(error)}") from None
+    if total != head.n_entries:
+        raise ValueError(f"it names {head.n_entries} entries and has {total}")
+
+
+def _sorted_by_row(parts: Iterator[sp.coo_matrix], head: _Head, folder: Path) -> Iterator[sp.csr_matrix]:
+    """Stretches of rows, from entries in any order."""
+    n_rows, n_columns = head.shape
+    step = max(1, n_rows // max(1, -(-head.n_entries // ENTRIES)))
+    buckets = [folder / str(number) for number in range(-(-n_rows // step))]
+    for bucket in buckets:
+        bucket.touch()
+    for part in parts:
+        table = np.column_stack([part.row, part.col, part.data])
+        of = part.row // step
+        for number in np.unique(of):
+            with buckets[number].open("ab") as bucket:
+                bucket.write(table[of == number].tobytes())
+    for number, bucket in enumerate(buckets):
+        table, first = np.fromfile(bucket).reshape(-1, 3), number * step
+        place = table[:, 0].astype(np.int64) - first, table[:, 1].astype(np.int64)
+        yield sp.coo_matrix((table[:, 2], place), (min(step, n_rows - first), n_columns)).tocsr()
+
+
+def _dense(body: bytes, head: _Head) -> np.ndarray:
+    if head.symmetry != "general" or head.field == "pattern":
+        raise ValueError(f"a {head.symmetry} {head.field} matrix in array form; write it in coordinate form")
     values = np.loadtxt(io.BytesIO(body), comments="%", ndmin=1) if _LINE.search(body) else np.empty(0)
-    if values.shape != (shape[0] * shape[1],):
-        raise ValueError(f"it names {shape[0]} x {shape[1]} values and has {values.size}")
-    return values.reshape(shape, order="F")
+    if values.shape != (head.shape[0] * head.shape[1],):
+        raise ValueError(f"it names {head.shape[0]} x {head.shape[1]} values and has {values.size}")
+    return values.reshape(head.shape, order="F")

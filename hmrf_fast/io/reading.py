@@ -2,24 +2,27 @@
 
 from __future__ import annotations
 
-import io
 import os
+from collections.abc import Iterator
+from dataclasses import replace
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
-from sklearn.datasets import load_svmlight_file
 
-from hmrf_fast.errors import FileError, InputError, in_short
+from hmrf_fast.errors import FileError, InputError
+from hmrf_fast.io.blocks import ROWS, Blocks, Reader
+from hmrf_fast.io.cells import cell_blocks
 from hmrf_fast.io.dataset import DataSet, is_dataset_folder, load_folder
-from hmrf_fast.io.feature_names import names_beside
-from hmrf_fast.io.matrix_file import read_npz
-from hmrf_fast.io.matrix_market import read_matrix_market
-from hmrf_fast.io.sources import kind_of, missing, read_bytes
-from hmrf_fast.io.tables import Table, read_table
-from hmrf_fast.io.texts import TEXT_COLUMNS, Texts, cell_ids, read_texts, texts_of
+from hmrf_fast.io.matrix_file import npz_blocks
+from hmrf_fast.io.matrix_market import matrix_market_blocks
+from hmrf_fast.io.sources import kind_of
+from hmrf_fast.io.svmlight import svmlight_blocks
+from hmrf_fast.io.tables import Table, table_blocks
+from hmrf_fast.io.texts import TEXT_COLUMNS, RowNames, Texts, cell_texts, read_texts, text_columns
 from hmrf_fast.io.vectorizing import TextVectorizer, vectorize
+from hmrf_fast.rows.convert import write_blocks, write_matrix
 from hmrf_fast.rows.disk import DiskRows
 from hmrf_fast.rows.store import is_store
 
@@ -39,6 +42,8 @@ def read(
     file_format: str | None = None,
     encoding: str = "utf-8",
     vectorizer: TextVectorizer | None = None,
+    store: str | os.PathLike[str] | None = None,
+    dtype: Any = None,
 ) -> DataSet:
     """Read rows to cluster.
 
@@ -58,6 +63,12 @@ def read(
         As for `read_texts`.
     vectorizer : TextVectorizer, optional
         Of earlier texts, so that the columns are the same.
+    store : path-like, optional
+        Rows go to a store of this name, which must not be there yet, and stay on disk: a few megabytes are in memory at
+        a time. Texts are not kept then. What has to be seen whole before its first row is known must still fit into
+        memory: texts without a vectorizer, matrices by columns, dense Matrix Market files and folders.
+    dtype : {numpy.float32, numpy.float64}, optional
+        Of the values in the store; by default float64, unless the file holds float32.
 
     Returns
     -------
@@ -69,25 +80,40 @@ def read(
     ------
     FileError, InputError
     """
-    kind, source = kind_of(path), Path(path)
+    source = Path(path)
     if source.is_dir():
-        if is_store(source):
-            return DataSet(DiskRows(source))
-        if is_dataset_folder(source):
-            return load_folder(source)
-        return dataset_of_texts(read_texts(source, encoding=encoding), metric, values, vectorizer)
-    if file_format is None and kind == "npz":
-        return _npz(source, values, metric)
-    if file_format is None and kind == "mtx":
-        return DataSet(read_matrix_market(path))
-    if file_format is None and kind in SVMLIGHT:
-        return _svmlight(path)
-    if file_format is None and kind == "h5ad":
-        return _anndata(source)
-    table = read_table(path, file_format=file_format, encoding=encoding)
-    if text or any(name in table.columns for name in TEXT_COLUMNS) or not table.n_rows:
-        return dataset_of_texts(texts_of(table, text, id, label), metric, values, vectorizer)
-    return _numbers(table, id, label)
+        data = _folder(source, metric, values, encoding, vectorizer)
+        return data if store is None else _stored(data, store, dtype)
+    kind, piecewise = kind_of(path) if file_format is None else "", store is not None
+    if kind == "npz":
+        reader = npz_blocks(source, piecewise, values, metric)
+    elif kind == "mtx":
+        reader = matrix_market_blocks(path, piecewise, None if store is None else Path(store).absolute().parent)
+    elif kind in SVMLIGHT:
+        reader = svmlight_blocks(path, piecewise)
+    elif kind == "h5ad":
+        reader = cell_blocks(source, piecewise)
+    else:
+        tables = table_blocks(path, ROWS if piecewise else None, file_format, encoding)
+        reader = _table_blocks(tables, text, RowNames(id, label), metric, values, vectorizer, piecewise)
+    blocks = Blocks(reader)
+    if store is not None:
+        return DataSet(write_blocks(store, blocks, dtype=dtype), **blocks.rest)
+    [matrix] = blocks
+    return DataSet(matrix, **blocks.rest)
+
+
+def _folder(path: Path, metric: str, values: str | None, encoding: str, vectorizer: TextVectorizer | None) -> DataSet:
+    if is_store(path):
+        return DataSet(DiskRows(path))
+    if is_dataset_folder(path):
+        return load_folder(path)
+    return dataset_of_texts(read_texts(path, encoding=encoding), metric, values, vectorizer)
+
+
+def _stored(data: DataSet, store: str | os.PathLike[str], dtype: Any) -> DataSet:
+    """Rows in memory, or in another store, as rows in a store."""
+    return replace(data, matrix=write_matrix(store, data.in_memory(), dtype=dtype), texts=None, folder=None)
 
 
 def dataset_of_texts(
@@ -124,65 +150,53 @@ def dataset_of_texts(
     return DataSet(matrix, texts.ids, texts.texts, texts.labels, vectorizer.terms, vectorizer)
 
 
-def _npz(path: Path, values: str | None, metric: str) -> DataSet:
-    matrix, others = read_npz(path, values, metric)
-    n_rows, labels, names = matrix.shape[0], others.get("labels"), others.get("label_names")
-    told: list[str | None] | None = None
-    if labels is not None and labels.shape == (n_rows,):
-        named = names is not None and labels.dtype.kind in "iu" and labels.max(initial=-1) < names.size
-        told = [None if str(one) == "-1" else str(names[one] if named else one) for one in labels]  # type: ignore[index]
-    ids = [str(one) for one in others["ids"]] if others.get("ids", np.empty(0)).shape == (n_rows,) else None
-    if ids is not None and len(set(ids)) < n_rows:
-        ids = None
-    return DataSet(matrix, ids, None, told, names_beside(path, matrix.shape[1]))
+def _table_blocks(
+    tables: Iterator[Table],
+    text: str | None,
+    known: RowNames,
+    metric: str,
+    values: str | None,
+    vectorizer: TextVectorizer | None,
+    piecewise: bool,
+) -> Reader:
+    """A table with a column of text, or of numbers."""
+    first = next(tables)
+    tables = chain([first], tables)
+    if not (text or any(name in first.columns for name in TEXT_COLUMNS) or not first.n_rows):
+        return (yield from _numbers(tables, first, known))
+    columns, texts = text_columns(first, text), []
+    for table in tables:
+        known.add(table)
+        if piecewise and vectorizer is not None:
+            yield vectorizer.transform(cell_texts(table, columns))
+        else:
+            texts += cell_texts(table, columns)
+    if vectorizer is None or not piecewise:
+        data = dataset_of_texts(Texts(texts, None, None), metric, values, vectorizer)
+        vectorizer = data.vectorizer
+        yield data.matrix
+    assert vectorizer is not None
+    told = {"feature_names": vectorizer.terms, "vectorizer": vectorizer, "texts": None if piecewise else texts}
+    return known.fields() | told
 
 
-def _svmlight(path: str | os.PathLike[str]) -> DataSet:
-    try:
-        matrix, labels = load_svmlight_file(io.BytesIO(read_bytes(path)))
-    except (ValueError, TypeError, OverflowError) as error:
-        raise FileError(f"{path}: cannot be read as svmlight ({in_short(error)}); write it anew") from error
-    told: list[str | None] = [f"{label:g}" for label in labels]
-    return DataSet(matrix, None, None, told if len(set(told)) > 1 else None)
-
-
-def _anndata(path: Path) -> DataSet:
-    try:
-        import anndata
-    except ModuleNotFoundError:
-        raise missing("anndata", "anndata", path) from None
-    if not path.is_file():
-        raise FileError(f"{path}: there is no such file; check the name and the folder")
-    try:
-        cells = anndata.read_h5ad(path)
-    except Exception as error:  # whatever HDF5 and anndata raise between them
-        raise FileError(f"{path}: cannot be read as .h5ad ({in_short(error)}); write it anew") from error
-    if cells.X is None:
-        raise FileError(f"{path}: has no matrix X")
-    ids = cells.obs_names.tolist()
-    labels = [None if value != value else str(value) for value in cells.obs["label"]] if "label" in cells.obs else None
-    matrix = cells.X if sp.issparse(cells.X) else np.asarray(cells.X)
-    return DataSet(matrix, ids if len(set(ids)) == len(ids) else None, None, labels, cells.var_names.tolist())
-
-
-def _numbers(table: Table, id: str | None, label: str | None) -> DataSet:
+def _numbers(tables: Iterator[Table], first: Table, known: RowNames) -> Reader:
     """A table without text: its numeric columns are the features."""
-    ids = cell_ids(table, id)
-    named = {id or "id", label or "label"}
-    if label is not None and label not in table.columns:
-        raise FileError(f"{table.path}: has no column {label!r}; it has {', '.join(table.columns)}")
-    names = [name for name in table.columns if name not in named]
+    names = [name for name in first.columns if name not in known.columns]
     if not names:
-        raise FileError(f"{table.path}: has neither a column of text nor columns of numbers")
-    matrix = np.column_stack([_column(table, name) for name in names])
-    known = table.columns.get(label or "label")
-    labels = None if known is None else [None if value is None else str(value) for value in known]
-    return DataSet(matrix, ids, None, labels, names)
+        raise FileError(f"{first.path}: has neither a column of text nor columns of numbers")
+    for table in tables:
+        known.add(table)
+        new = set(table.columns).difference(names, known.columns)
+        if new:
+            raise FileError(f"{table.place(0)}: column {min(new)!r} is not there in the rows before")
+        yield np.column_stack([_column(table, name) for name in names])
+    return known.fields() | {"feature_names": names}
 
 
 def _column(table: Table, name: str) -> np.ndarray:
     values = np.empty(table.n_rows)
-    for row, value in enumerate(table.columns[name]):
+    for row, value in enumerate(table.columns.get(name, [None] * table.n_rows)):
         try:
             values[row] = float(value)
         except (TypeError, ValueError):

@@ -2,45 +2,97 @@
 
 from __future__ import annotations
 
+import codecs
+import contextlib
 import errno
 import gzip
 import io
 import os
 import sys
 import zlib
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, AnyStr
 
 from hmrf_fast.errors import FileError, in_short
 from hmrf_fast.memory import refuse_without
 
-__all__ = ["STDIN", "kind_of", "missing", "read_bytes", "read_text"]
+__all__ = ["STDIN", "byte_pieces", "kind_of", "line_pieces", "missing", "no_such_file", "read_bytes", "read_text",
+           "text_lines"]  # fmt: skip
 
 STDIN = "-"
-PIECE = 1 << 26
+PIECE = 1 << 26  # of what is read at once
+BYTES = 1 << 24  # of what is read block by block
+TEXT = 1 << 22  # of bytes, whose letters take four each while lines are looked for
 _GZIP = b"\x1f\x8b"
+
+
+def byte_pieces(path: str | os.PathLike[str], size: int) -> Iterator[bytes]:
+    """The content of a file, or of standard input for "-", ``size`` bytes at a time; unpacked if it is gzip, whatever
+    its name."""
+    try:
+        with _opened(path) as file:
+            while piece := file.read(size):
+                yield piece
+    except FileNotFoundError:
+        raise no_such_file(path) from None
+    except (gzip.BadGzipFile, EOFError, zlib.error) as error:
+        raise FileError(
+            f"{path}: its gzip content is damaged or cut short ({in_short(error)}); copy it again"
+        ) from error
+    except OSError as error:
+        raise FileError(f"{path}: {error.strerror or error}") from error
 
 
 def read_bytes(path: str | os.PathLike[str]) -> bytes:
     """The content of a file, or of standard input for "-"; unpacked if it is gzip, whatever its name."""
-    try:
-        if str(path) == STDIN:
-            content = _whole(sys.stdin.buffer, path, "its content")
-        else:
-            with _source(path).open("rb") as file:
-                content = _whole(file, path, "its content")
-    except FileNotFoundError:
-        raise FileError(f"{path}: there is no such file; check the name and the folder") from None
-    except OSError as error:
-        raise FileError(f"{path}: {error.strerror or error}") from error
-    if not content.startswith(_GZIP):
-        return content
-    try:
-        return _unpacked(path, content)
-    except (OSError, EOFError, zlib.error) as error:
-        raise FileError(
-            f"{path}: its gzip content is damaged or cut short ({in_short(error)}); copy it again"
-        ) from error
+    return b"".join(_that_fit(path, byte_pieces(path, PIECE)))
+
+
+def line_pieces(path: str | os.PathLike[str], piecewise: bool) -> Iterator[bytes]:
+    """The content of a file in pieces of whole lines, or all of it as one piece."""
+    if not piecewise:
+        yield read_bytes(path)
+        return
+    yield from _whole_lines(byte_pieces(path, BYTES), b"\n")
+
+
+def _whole_lines(pieces: Iterator[AnyStr], newline: AnyStr) -> Iterator[AnyStr]:
+    """The same in pieces that end where lines do."""
+    nothing, rest = newline[:0], [newline[:0]]
+    for piece in pieces:
+        end = piece.rfind(newline) + 1
+        if end:
+            rest.append(piece[:end])
+            yield nothing.join(rest)
+            rest = []
+        rest.append(piece[end:])
+    if any(rest):
+        yield nothing.join(rest)
+
+
+@contextlib.contextmanager
+def _opened(path: str | os.PathLike[str]) -> Iterator[Any]:
+    """A file to read bytes from, unpacked if they are packed."""
+    with contextlib.nullcontext(sys.stdin.buffer) if str(path) == STDIN else _source(path).open("rb") as file:
+        head = file.read(len(_GZIP))
+        rejoined: Any = _Rejoined(head, file)
+        if head != _GZIP:
+            yield rejoined
+            return
+        with gzip.GzipFile(fileobj=rejoined, mode="rb") as unpacked:
+            yield unpacked
+
+
+class _Rejoined:
+    """A file whose first bytes were read already: pipes cannot go back."""
+
+    def __init__(self, head: bytes, file: Any):
+        self._head, self._file = head, file
+
+    def read(self, size: int) -> bytes:
+        head, self._head = self._head, b""
+        return head + self._file.read(max(size - len(head), 0))
 
 
 def _source(path: str | os.PathLike[str]) -> Path:
@@ -53,20 +105,14 @@ def _source(path: str | os.PathLike[str]) -> Path:
     return file
 
 
-def _unpacked(path: str | os.PathLike[str], content: bytes) -> bytes:
-    with gzip.GzipFile(fileobj=io.BytesIO(content)) as file:
-        return _whole(file, path, "its unpacked content")
-
-
-def _whole(file: Any, path: str | os.PathLike[str], what: str) -> bytes:
-    """All that a file holds, piece by piece: pipes do not say how much, and a small file may unpack to more than there
-    is memory."""
-    pieces, size = [], 0
-    while piece := file.read(PIECE):
-        pieces.append(piece)
+def _that_fit(path: str | os.PathLike[str], pieces: Iterator[AnyStr]) -> Iterator[AnyStr]:
+    """All pieces, as long as there is memory for them: pipes do not say how much they hold, and a small file may unpack
+    to more than there is memory."""
+    size = 0
+    for piece in pieces:
         size += len(piece)
-        refuse_without(f"{path}", 2 * size, what)  # twice while the pieces are joined
-    return b"".join(pieces)
+        refuse_without(f"{path}", 2 * size, "its content")  # twice while the pieces are joined
+        yield piece
 
 
 def read_text(path: str | os.PathLike[str], encoding: str = "utf-8") -> str:
@@ -77,18 +123,41 @@ def read_text(path: str | os.PathLike[str], encoding: str = "utf-8") -> str:
     FileError
         If it cannot be read or is not in that encoding; the message names the line.
     """
-    content = read_bytes(path)
+    return "".join(_that_fit(path, _decoded(path, encoding, PIECE)))
+
+
+def text_lines(path: str | os.PathLike[str], encoding: str, piecewise: bool) -> Iterator[str]:
+    """The lines of a file with the "\\n" that ends them. All that is read is kept by who asks, unless ``piecewise``."""
+    pieces = _decoded(path, encoding, TEXT)
+    for piece in _whole_lines(pieces if piecewise else _that_fit(path, pieces), "\n"):
+        yield from io.StringIO(piece, "\n")
+
+
+def _decoded(path: str | os.PathLike[str], encoding: str, size: int) -> Iterator[str]:
+    decoder, line = _decoder(encoding), 1
     try:
-        return content.decode("utf-8-sig" if encoding.lower().replace("_", "-") in ("utf-8", "utf8") else encoding)
-    except LookupError:
-        raise FileError(f"encoding {encoding!r} is unknown; utf-8, latin-1 and cp1252 are usual") from None
+        for piece in byte_pieces(path, size):
+            yield decoder.decode(piece)
+            line += piece.count(b"\n")
+        yield decoder.decode(b"", final=True)
     except UnicodeError as error:
-        start = getattr(error, "start", 0)
-        line = content.count(b"\n", 0, start) + 1
+        content, start = getattr(error, "object", b"\0"), getattr(error, "start", 0)
+        line += content.count(b"\n", 0, start)
         raise FileError(
             f"{path}, line {line}: byte 0x{content[start]:02x} is not {encoding}; convert the file, or name its "
             "encoding (--encoding, often latin-1 or cp1252)"
         ) from None
+
+
+def _decoder(encoding: str) -> codecs.IncrementalDecoder:
+    """What turns bytes into text, piece by piece."""
+    name = "utf-8-sig" if encoding.lower().replace("_", "-") in ("utf-8", "utf8") else encoding
+    try:
+        with contextlib.suppress(UnicodeError):
+            b"    ".decode(name)  # refuses codecs of other things than text
+        return codecs.getincrementaldecoder(name)()
+    except LookupError:
+        raise FileError(f"encoding {encoding!r} is unknown; utf-8, latin-1 and cp1252 are usual") from None
 
 
 def kind_of(path: str | os.PathLike[str]) -> str:
@@ -100,3 +169,8 @@ def kind_of(path: str | os.PathLike[str]) -> str:
 def missing(package: str, extra: str, path: str | os.PathLike[str]) -> FileError:
     """What to say where an optional package is not installed."""
     return FileError(f'{path}: needs {package}: pip install "hmrf_fast[{extra}]"')
+
+
+def no_such_file(path: str | os.PathLike[str]) -> FileError:
+    """What to say of a name that leads nowhere."""
+    return FileError(f"{path}: there is no such file; check the name and the folder")

@@ -7,14 +7,16 @@ import io
 import json
 import os
 import sys
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from itertools import chain, islice
+from pathlib import Path
 from typing import Any, NamedTuple
 
 from hmrf_fast.atomic import replace_file
 from hmrf_fast.errors import FileError, in_short
-from hmrf_fast.io.sources import kind_of, missing, read_bytes, read_text
+from hmrf_fast.io.sources import STDIN, kind_of, missing, no_such_file, read_bytes, text_lines
 
-__all__ = ["FORMATS", "Table", "read_table", "write_table"]
+__all__ = ["FORMATS", "Table", "read_table", "table_blocks", "write_table"]
 
 FORMATS = {
     "jsonl": "jsonl", "ndjson": "jsonl", "json": "jsonl", "csv": "csv", "tsv": "tsv", "parquet": "parquet",
@@ -29,10 +31,11 @@ class Table(NamedTuple):
     columns: dict[str, list[Any]]  # None where a cell is empty
     lines: list[int] | None  # of the file, for each row; None if the format has none
     n_rows: int
+    first: int = 0  # the number of its first row in the file
 
     def place(self, row: int) -> str:
         """Where a row stands, for messages."""
-        return f"{self.path}, row {row}" if self.lines is None else f"{self.path}, line {self.lines[row]}"
+        return f"{self.path}, row {self.first + row}" if self.lines is None else f"{self.path}, line {self.lines[row]}"
 
 
 def read_table(
@@ -69,34 +72,60 @@ def read_table(
     FileError
         If it cannot be read so; the message names the line.
     """
+    return next(table_blocks(path, None, file_format, encoding, headers, headerless, expected))
+
+
+def table_blocks(
+    path: str | os.PathLike[str],
+    n_rows: int | None,
+    file_format: str | None = None,
+    encoding: str = "utf-8",
+    headers: Collection[str] = (),
+    headerless: Sequence[Sequence[str]] = (),
+    expected: str = "",
+) -> Iterator[Table]:
+    """The same, at most ``n_rows`` at a time; at least one table, which may be empty."""
     form = file_format or FORMATS.get(kind_of(path))
     if form == "parquet":
-        return _parquet(path)
-    text = read_text(path, encoding)
+        yield from _parquet(path, n_rows)
+        return
+    lines = text_lines(path, encoding, n_rows is not None)
     if form is None:
-        form = "jsonl" if text.lstrip()[:1] == "{" else "csv" if headerless else "lines"
+        blank = [next(lines, "")]
+        while not blank[-1].strip() and (line := next(lines, "")):
+            blank.append(line)
+        form = "jsonl" if blank[-1].lstrip()[:1] == "{" else "csv" if headerless else "lines"
+        lines = chain(blank, lines)
     if form == "jsonl":
-        return _json_lines(path, text)
-    if form == "lines":
-        numbered = [(n, line.rstrip("\r")) for n, line in enumerate(text.split("\n"), start=1) if line.strip()]
-        return Table(str(path), {"text": [line for _, line in numbered]}, [n for n, _ in numbered], len(numbered))
-    return _csv(path, text, "\t" if form == "tsv" else ",", headers, headerless, expected)
+        yield from (_table_of(path, part) for part in _cut(_records(path, lines), n_rows))
+    elif form == "lines":
+        numbered = ((n, line.rstrip("\r\n")) for n, line in enumerate(lines, start=1) if line.strip())
+        yield from (_table_of(path, part) for part in _cut(((n, {"text": one}) for n, one in numbered), n_rows))
+    else:
+        ends = (part for line in lines for part in io.StringIO(line, ""))  # "\r" may end lines, too
+        cells = _cells(path, ends, "\t" if form == "tsv" else ",", headers, headerless, expected)
+        _, names = next(cells, (0, []))
+        for part in _cut(cells, n_rows):
+            rows = list(part)
+            columns = {name: [row[k] or None for _, row in rows] for k, name in enumerate(names)}
+            yield Table(str(path), columns, [line for line, _ in rows], len(rows))
 
 
-def _json_lines(path: str | os.PathLike[str], text: str) -> Table:
+def _cut(records: Iterator[Any], n_rows: int | None) -> Iterator[Iterator[Any]]:
+    """At most so many records at a time, all of them without a number; empty only where there are none."""
+    if n_rows is None:
+        yield records
+        return
+    yield islice(records, n_rows)
+    for record in records:
+        yield chain([record], islice(records, n_rows - 1))
+
+
+def _table_of(path: str | os.PathLike[str], records: Iterable[tuple[int, dict[str, Any]]]) -> Table:
+    """Records with the numbers of their lines as columns of one length."""
     columns: dict[str, list[Any]] = {}
     lines: list[int] = []
-    # Not splitlines: texts may hold other characters that end lines, which JSON does not escape.
-    for number, line in enumerate(text.split("\n"), start=1):
-        if not line.strip():
-            continue
-        try:
-            record = json.loads(line)
-        except (ValueError, RecursionError) as error:
-            told = f"{line.strip()[:60]!r} is not JSON ({in_short(error)}); one object per line is expected"
-            raise FileError(f"{path}, line {number}: {told}") from None
-        if not isinstance(record, dict):
-            raise FileError(f"{path}, line {number}: {line.strip()[:60]!r} is no JSON object; one per line is expected")
+    for number, record in records:
         for name, value in record.items():
             columns.setdefault(name, [None] * len(lines)).append(value)
         lines.append(number)
@@ -106,45 +135,63 @@ def _json_lines(path: str | os.PathLike[str], text: str) -> Table:
     return Table(str(path), columns, lines, len(lines))
 
 
-def _csv(
+def _records(path: str | os.PathLike[str], lines: Iterable[str]) -> Iterator[tuple[int, dict[str, Any]]]:
+    """JSON objects. Lines end with "\\n" alone: texts may hold other characters that end lines, which JSON does not
+    escape."""
+    for number, line in enumerate(lines, start=1):
+        if not line.strip():
+            continue
+        try:
+            record = json.loads(line)
+        except (ValueError, RecursionError) as error:
+            told = f"{line.strip()[:60]!r} is not JSON ({in_short(error)}); one object per line is expected"
+            raise FileError(f"{path}, line {number}: {told}") from None
+        if not isinstance(record, dict):
+            raise FileError(f"{path}, line {number}: {line.strip()[:60]!r} is no JSON object; one per line is expected")
+        yield number, record
+
+
+def _cells(
     path: str | os.PathLike[str],
-    text: str,
+    lines: Iterable[str],
     delimiter: str,
     headers: Collection[str],
     headerless: Sequence[Sequence[str]],
     expected: str,
-) -> Table:
+) -> Iterator[tuple[int, list[str]]]:
+    """The names of the columns, with 0, then the cells of each row with the number of its line."""
     names: list[str] | None = None
-    rows, lines = [], []
+    reader = csv.reader(lines, delimiter=delimiter, strict=True)
+    while (cells := _next_row(path, reader)) is not None:
+        stripped = [cell.strip() for cell in cells]
+        if not any(stripped) or (headerless and stripped[0].startswith("#")):
+            continue
+        place = f"{path}, line {reader.line_num}"
+        if names is None:
+            lowered = [cell.lower() for cell in stripped]
+            first = not headerless or bool(set(headers) & set(lowered))
+            names = _names(stripped if not headerless else lowered, first, headerless, place, expected)
+            yield 0, names
+            if first:
+                continue
+        if len(cells) != len(names):
+            raise FileError(
+                f"{place}: {len(cells)} columns, expected {len(names)} ({','.join(names)}); put cells with commas in "
+                "double quotes"
+            )
+        yield reader.line_num, stripped if headerless else cells
+
+
+def _next_row(path: str | os.PathLike[str], reader: Iterator[list[str]]) -> list[str] | None:
     limit = csv.field_size_limit(min(sys.maxsize, 2**31 - 1))  # texts are longer than the usual cell
     try:
-        reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, strict=True)
-        for cells in reader:
-            stripped = [cell.strip() for cell in cells]
-            if not any(stripped) or (headerless and stripped[0].startswith("#")):
-                continue
-            place = f"{path}, line {reader.line_num}"
-            if names is None:
-                lowered = [cell.lower() for cell in stripped]
-                first = not headerless or bool(set(headers) & set(lowered))
-                names = _names(stripped if not headerless else lowered, first, headerless, place, expected)
-                if first:
-                    continue
-            if len(cells) != len(names):
-                raise FileError(
-                    f"{place}: {len(cells)} columns, expected {len(names)} ({','.join(names)}); put cells with commas "
-                    "in double quotes"
-                )
-            rows.append(stripped if headerless else cells)
-            lines.append(reader.line_num)
+        return next(reader, None)
     except csv.Error as error:
         raise FileError(
             f"{path}: is not a CSV text file ({in_short(error)}); save it as CSV, or say what it is (--format)"
         ) from error
     finally:
         csv.field_size_limit(limit)
-    columns = {name: [row[k] or None for row in rows] for k, name in enumerate(names or [])}
-    return Table(str(path), columns, lines, len(rows))
 
 
 def _names(cells: list[str], first: bool, headerless: Sequence[Sequence[str]], place: str, expected: str) -> list[str]:
@@ -158,18 +205,30 @@ def _names(cells: list[str], first: bool, headerless: Sequence[Sequence[str]], p
     raise FileError(f"{place}: {len(cells)} columns, {expected}")
 
 
-def _parquet(path: str | os.PathLike[str]) -> Table:
+def _parquet(path: str | os.PathLike[str], n_rows: int | None) -> Iterator[Table]:
     try:
         import pyarrow
         import pyarrow.parquet
     except ModuleNotFoundError:
         raise missing("pyarrow", "parquet", path) from None
-    content = read_bytes(path)
+    at_once = n_rows is None or str(path) == STDIN
+    source = pyarrow.BufferReader(read_bytes(path)) if at_once else _there(path)
+    first = 0
     try:
-        table = pyarrow.parquet.read_table(pyarrow.BufferReader(content))
+        with pyarrow.parquet.ParquetFile(source) as file:
+            for batch in [file.read()] if n_rows is None else file.iter_batches(n_rows):
+                yield Table(str(path), batch.to_pydict(), None, batch.num_rows, first)
+                first += batch.num_rows
+            if first == 0 and n_rows is not None:
+                yield Table(str(path), {name: [] for name in file.schema_arrow.names}, None, 0)
     except (pyarrow.ArrowException, OSError) as error:
         raise FileError(f"{path}: cannot be read as Parquet ({in_short(error)}); write it anew") from error
-    return Table(str(path), table.to_pydict(), None, table.num_rows)
+
+
+def _there(path: str | os.PathLike[str]) -> str:
+    if not Path(path).is_file():
+        raise no_such_file(path)
+    return os.fspath(path)
 
 
 def write_table(path: str | os.PathLike[str], columns: Mapping[str, Iterable[Any]]) -> None:

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from hmrf_fast.errors import FileError
+from hmrf_fast.io.blocks import ROWS
 from hmrf_fast.io.sources import read_text
-from hmrf_fast.io.tables import Table, read_table
+from hmrf_fast.io.tables import Table, read_table, table_blocks
 
-__all__ = ["TEXT_COLUMNS", "Texts", "cell_ids", "read_texts", "texts_of"]
+__all__ = ["TEXT_COLUMNS", "RowNames", "Texts", "cell_texts", "read_texts", "stream_texts", "text_columns", "texts_of"]
 
 TEXT_COLUMNS = ("text", "body", "content", "message", "document", "abstract", "title")
 
@@ -72,8 +74,46 @@ def read_texts(
     return texts_of(table, text, id, label)
 
 
+def stream_texts(
+    path: str | os.PathLike[str],
+    *,
+    text: str | None = None,
+    file_format: str | None = None,
+    encoding: str = "utf-8",
+) -> Iterator[str]:
+    """Read texts one by one, for corpora that do not fit into memory.
+
+    Parameters
+    ----------
+    path : path-like
+        A file as for `read_texts`; of a folder there is no stream.
+    text, file_format, encoding
+        As for `read_texts`.
+
+    Yields
+    ------
+    str
+
+    Raises
+    ------
+    FileError
+        As for `read_texts`.
+    """
+    columns: list[str] = []
+    for table in table_blocks(path, ROWS, file_format, encoding):
+        columns = columns or text_columns(table, text)
+        yield from cell_texts(table, columns)
+
+
 def texts_of(table: Table, text: str | None = None, id: str | None = None, label: str | None = None) -> Texts:
     """The texts in a table that was read; see `read_texts`."""
+    texts, known = cell_texts(table, text_columns(table, text)), RowNames(id, label)
+    known.add(table)
+    return Texts(texts, **known.fields())
+
+
+def text_columns(table: Table, text: str | None) -> list[str]:
+    """Names of the columns of text, given or the usual one; refuses a table without."""
     if not table.n_rows:
         raise FileError(f"{table.path}: holds no rows; give a file with some")
     names = text.split(",") if text else [name for name in TEXT_COLUMNS if name in table.columns][:1]
@@ -82,34 +122,65 @@ def texts_of(table: Table, text: str | None = None, id: str | None = None, label
             f"{table.path}: has no column {', '.join(TEXT_COLUMNS[:-1])} or {TEXT_COLUMNS[-1]}, but "
             f"{', '.join(table.columns)}; name the one with the text (--text)"
         )
+    return names
+
+
+def cell_texts(table: Table, names: list[str]) -> list[str]:
+    """The texts of all rows, of several columns put together."""
     parts = [_strings(table, name, required=len(names) == 1) for name in names]
-    texts = ["\n".join(one or "" for one in cells) for cells in zip(*parts, strict=True)]
-    return Texts(texts, cell_ids(table, id), _labels(table, label))
+    return ["\n".join(one or "" for one in cells) for cells in zip(*parts, strict=True)]
 
 
-def cell_ids(table: Table, name: str | None) -> list[str] | None:
-    """The column of ids, checked to be distinct; None without one."""
-    if name is None and "id" not in table.columns:
-        return None
-    ids = _strings(table, name or "id", required=True)
-    seen: dict[Any, int] = {}
-    for row, value in enumerate(ids):
-        if seen.setdefault(value, row) != row:
-            raise FileError(
-                f"{table.place(row)}: id {value!r} was used before ({table.place(seen[value])}); ids must be distinct"
-            )
-    return ids  # type: ignore[return-value]
+class RowNames:
+    """Ids and classes of the rows of a table that comes in one block or in many.
 
+    Parameters
+    ----------
+    id, label : str or None
+        The columns; by default "id" and "label", if there are such.
+    """
 
-def _labels(table: Table, name: str | None) -> list[str | None] | None:
-    if name is None and "label" not in table.columns:
-        return None
-    return _strings(table, name or "label", required=False)
+    def __init__(self, id: str | None, label: str | None):
+        self._id, self._label = id, label
+        self.columns = {id or "id", label or "label"}
+        self._ids: list[Any] = []
+        self._labels: list[str | None] = []
+        self._has_labels = False
+        self._lines: list[int] = []
+        self._rows = Table("", {}, None, 0)  # all of them, to say where one stands
+
+    def add(self, table: Table) -> None:
+        """Keep what a block says of its rows."""
+        if self._id is None and not self._rows.n_rows and "id" in table.columns:
+            self._id = "id"
+        if self._id is not None:
+            self._ids += _strings(table, self._id, required=True)
+        # A class that is asked for must be there, but not in every block: JSON leaves out what a row has not.
+        name = self._label or "label"
+        here = name in table.columns
+        self._labels += _strings(table, name, required=False) if here else [None] * table.n_rows
+        self._has_labels |= here
+        self._lines += table.lines or ()
+        lines = None if table.lines is None else self._lines
+        self._rows = Table(table.path, table.columns, lines, self._rows.n_rows + table.n_rows)
+
+    def fields(self) -> dict[str, Any]:
+        """Ids, checked to be distinct, and labels; None where there are none."""
+        seen: dict[Any, int] = {}
+        for row, value in enumerate(self._ids):
+            if seen.setdefault(value, row) != row:
+                raise FileError(
+                    f"{self._rows.place(row)}: id {value!r} was used before ({self._rows.place(seen[value])}); ids "
+                    "must be distinct"
+                )
+        if self._label is not None and not self._has_labels:
+            raise _no_column(self._rows, self._label)
+        return {"ids": self._ids if self._id else None, "labels": self._labels if self._has_labels else None}
 
 
 def _strings(table: Table, name: str, required: bool) -> list[str | None]:
     if name not in table.columns:
-        raise FileError(f"{table.path}: has no column {name!r}; name one that it has: {', '.join(table.columns)}")
+        raise _no_column(table, name)
     found: list[str | None] = []
     for row, value in enumerate(table.columns[name]):
         if isinstance(value, (dict, list)):
@@ -118,6 +189,10 @@ def _strings(table: Table, name: str, required: bool) -> list[str | None]:
             raise FileError(f"{table.place(row)}: has no {name}; fill it in or leave the row out")
         found.append(None if value is None else str(value))
     return found
+
+
+def _no_column(table: Table, name: str) -> FileError:
+    return FileError(f"{table.path}: has no column {name!r}; name one that it has: {', '.join(table.columns)}")
 
 
 def _folder(folder: Path, encoding: str) -> Texts:
