@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from itertools import chain
 from typing import NamedTuple
 
 import numpy as np
@@ -87,8 +88,8 @@ def learn_frame(
     Labels of squared Euclidean k-means under the same constraints; then one matrix for all clusters, the inverse of the
     pooled covariance within them plus the ridge, and labels under it, in turns: a matrix per cluster is too free to
     begin with. The coordinates follow from the best of the k-means. Where must-links teach a matrix, it turns the
-    coordinates, the variances are those within the clusters under it, and these clusters are starts as well, as they
-    are and improved; the only ones after a thorough lesson. Cost n d^2 per turn.
+    coordinates, the variances are those within the clusters under it, and these clusters are the starts, as they are
+    and improved. Cost n d^2 per turn.
     """
     ridge = RIDGE if ridge is None else ridge
     plain = options._replace(learn_weights=False, callback=None)
@@ -107,19 +108,16 @@ def learn_frame(
     variance = ridge * np.maximum(within, LEAST_SHARE * total)
     usable = total > 1e-24 * np.maximum((np.abs(mean) @ np.abs(lesson.turn)) ** 2, np.finfo(float).tiny)
     factor = np.where(usable, 1.0 / np.sqrt(np.where(usable, variance, 1.0)), 0.0)
-    candidates = _different_labels(problem, rows * factor, [] if lesson.thorough else found, lesson.labels, plain, seed)
-    return Frame(mean, lesson.turn * factor, ridge), candidates
+    frame = Frame(mean, lesson.turn * factor, ridge)
+    return frame, chain(lesson.labels, _improved(problem, rows * factor, lesson.labels or found, plain, seed))
 
 
-def _different_labels(
-    problem: Problem, rows: np.ndarray, found: list[np.ndarray], taught: list[np.ndarray], options: Options, seed: int
+def _improved(
+    problem: Problem, rows: np.ndarray, found: list[np.ndarray], options: Options, seed: int
 ) -> Iterator[np.ndarray]:
-    """Each of the labellings improved under a pooled matrix, those that must-links taught unimproved as well, without
-    repetitions."""
+    """Each of the labellings improved under a pooled matrix, without repetitions."""
     seen = set()
-    for number, labels in enumerate([*found, *taught]):
-        if number >= len(found):
-            yield labels
+    for number, labels in enumerate(found):
         for pooled in (False, True):
             labels = _pooled_labels(problem, rows, labels, options, seed + ROUNDS * number) if pooled else labels
             _, first, inverse = np.unique(labels, return_index=True, return_inverse=True)

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hmrf_fast import HMRFKMeans
-from hmrf_fast.chunklets import PRIOR_COUNT, PRIOR_VARIANCE, deviations, whitening
+from hmrf_fast.chunklets import FOLDS, PRIOR_COUNT, PRIOR_VARIANCE, deviations, held_out_gain, whitening
 from hmrf_fast.protocol import draw_pairs
 from hmrf_fast.scores import normalized_mutual_information
 
@@ -29,6 +29,48 @@ def test_directions_whiten_what_must_links_tie(n_features, n_rows, seed):
     found = whitening(rows, component, weight)
     np.testing.assert_allclose(found.T @ covariance @ found, np.eye(n_features), atol=1e-9)
     np.testing.assert_allclose(found @ found.T, np.linalg.inv(covariance), rtol=1e-7, atol=1e-9)
+
+
+def brute_gain(rows, component, weight, taught, order):
+    """As ``held_out_gain``, pair by pair."""
+    position = {row: place for place, row in enumerate(order)}
+    first = {c: min(position[i] for i in np.flatnonzero(component == c)) for c in set(component)}
+    chosen = sorted(np.flatnonzero(taught), key=lambda i: (first[component[i]], position[i]))
+    partner = [order[(position[i] + len(order) // 2) % len(order)] for i in range(len(order))]
+    gains = []
+    for fold in range(FOLDS):
+        learned = [i for place, i in enumerate(chosen) if place % FOLDS != fold]
+        white = rows @ whitening(rows[learned], component[learned], weight[learned])
+        for tried in chosen[fold::FOLDS]:
+            others = [i for i in learned if component[i] == component[tried]]
+            if others:
+                nearer = []
+                for each in (white, rows):
+                    own = np.mean([np.sum((each[tried] - each[i]) ** 2) for i in others])
+                    nearer.append(np.mean([np.sum((each[i] - each[partner[i]]) ** 2) >= own for i in range(len(rows))]))
+                gains.append(nearer[0] - nearer[1])
+    return np.mean(gains), len(gains)
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_gain_equals_its_definition_whatever_the_numbers_of_rows(seed):
+    rng = np.random.default_rng(seed)
+    rows, weight = rng.standard_normal((40, 3)), rng.uniform(0.5, 2.0, 40)
+    component, order = rng.integers(12, size=40), rng.permutation(40)
+    taught = (np.bincount(component)[component] > 1) & (rng.random(40) < 0.9)
+    gain, count = held_out_gain(rows, component, weight, taught, order)
+    expected, tried = brute_gain(rows, component, weight, taught, order)
+    assert count == tried
+    assert gain == pytest.approx(expected, abs=1e-9)
+    new = rng.permutation(40)  # row new[i] becomes row i
+    moved = held_out_gain(rows[new], component[new], weight[new], taught[new], np.argsort(new)[order])
+    assert moved == (pytest.approx(gain, abs=1e-9), count)
+
+
+def test_few_must_links_teach_nothing():
+    taught = np.array([True, True, False, False, False])
+    rows = np.arange(5.0)[:, None]
+    assert held_out_gain(rows, np.array([0, 0, 1, 2, 3]), np.ones(5), taught, np.arange(5)) == (0.0, 0)
 
 
 def test_deviations_are_from_weighted_means():
