@@ -18,17 +18,26 @@ __all__ = ["STDIN", "kind_of", "missing", "read_bytes", "read_text"]
 
 STDIN = "-"
 PIECE = 1 << 26
+LONGEST_LINE = 1 << 26  # bytes; whatever has longer ones, such as a pipe that never ends a line, is no text
 _GZIP = b"\x1f\x8b"
 
 
-def read_bytes(path: str | os.PathLike[str]) -> bytes:
-    """The content of a file, or of standard input for "-"; unpacked if it is gzip, whatever its name."""
+def read_bytes(path: str | os.PathLike[str], *, lines: bool = True) -> bytes:
+    """The content of a file, or of standard input for "-"; unpacked if it is gzip, whatever its name.
+
+    Raises
+    ------
+    FileError
+        If it cannot be read, or should be lines and has one that is longer than `LONGEST_LINE`.
+    NotEnoughMemoryError
+        If it holds more than there is memory.
+    """
     try:
         if str(path) == STDIN:
-            content = _whole(sys.stdin.buffer, path, "its content")
+            content = _whole(sys.stdin.buffer, path, "its content", lines)
         else:
             with _source(path).open("rb") as file:
-                content = _whole(file, path, "its content")
+                content = _whole(file, path, "its content", lines)
     except FileNotFoundError:
         raise FileError(f"{path}: there is no such file; check the name and the folder") from None
     except OSError as error:
@@ -36,7 +45,7 @@ def read_bytes(path: str | os.PathLike[str]) -> bytes:
     if not content.startswith(_GZIP):
         return content
     try:
-        return _unpacked(path, content)
+        return _unpacked(path, content, lines)
     except (OSError, EOFError, zlib.error) as error:
         raise FileError(
             f"{path}: its gzip content is damaged or cut short ({in_short(error)}); copy it again"
@@ -53,20 +62,39 @@ def _source(path: str | os.PathLike[str]) -> Path:
     return file
 
 
-def _unpacked(path: str | os.PathLike[str], content: bytes) -> bytes:
+def _unpacked(path: str | os.PathLike[str], content: bytes, lines: bool) -> bytes:
     with gzip.GzipFile(fileobj=io.BytesIO(content)) as file:
-        return _whole(file, path, "its unpacked content")
+        return _whole(file, path, "its unpacked content", lines)
 
 
-def _whole(file: Any, path: str | os.PathLike[str], what: str) -> bytes:
+def _whole(file: Any, path: str | os.PathLike[str], what: str, lines: bool) -> bytes:
     """All that a file holds, piece by piece: pipes do not say how much, and a small file may unpack to more than there
     is memory."""
-    pieces, size = [], 0
+    pieces, size, ended, open_line = [], 0, 0, 0
     while piece := file.read(PIECE):
         pieces.append(piece)
         size += len(piece)
         refuse_without(f"{path}", 2 * size, what)  # twice while the pieces are joined
+        if lines and not pieces[0].startswith(_GZIP):
+            ended, open_line = _measured(path, piece, ended, open_line)
     return b"".join(pieces)
+
+
+def _measured(path: str | os.PathLike[str], piece: bytes, ended: int, open_line: int) -> tuple[int, int]:
+    """The number of lines that have ended after a further piece, and the bytes of the one that has not.
+
+    No piece is longer than a line may be, so only a line that began in an earlier one can be too long.
+    """
+    ends = [place for place in (piece.find(b"\n"), piece.find(b"\r")) if place >= 0]
+    if open_line + min(ends, default=len(piece)) > LONGEST_LINE:
+        raise FileError(
+            f"{path}, line {ended + 1}: is longer than {LONGEST_LINE >> 20} MiB; end lines with a line feed, or store "
+            "wide rows as .npz"
+        )
+    if not ends:
+        return ended, open_line + len(piece)
+    last = max(piece.rfind(b"\n"), piece.rfind(b"\r"))
+    return ended + piece.count(b"\n"), len(piece) - last - 1
 
 
 def read_text(path: str | os.PathLike[str], encoding: str = "utf-8") -> str:

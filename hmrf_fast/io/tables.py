@@ -164,7 +164,7 @@ def _parquet(path: str | os.PathLike[str]) -> Table:
         import pyarrow.parquet
     except ModuleNotFoundError:
         raise missing("pyarrow", "parquet", path) from None
-    content = read_bytes(path)
+    content = read_bytes(path, lines=False)
     try:
         table = pyarrow.parquet.read_table(pyarrow.BufferReader(content))
     except (pyarrow.ArrowException, OSError) as error:
