@@ -257,7 +257,6 @@ class TestUnwritableCache:
         assert result.returncode == 0, result.stderr
         assert result.stdout.split()[0] == "4"
 
-
     # A cache file whose content rings the alarm while it is read, which no clock could time as well.
     RINGING = """
         import pickle, signal, sys
