@@ -155,7 +155,7 @@ def test_scale_of_the_rows_changes_nothing():
     assert_near(scaled.metric_matrix_[names] * 1024.0**2, plain.metric_matrix_, 1e-6)
 
 
-@pytest.mark.parametrize("offset", [1e4, 1e9, 1e14, -1e14])
+@pytest.mark.parametrize("offset", [128.0, 1e4, 1e9, 1e14, -1e14])
 @pytest.mark.parametrize("init", ["auto", "centers", "function"])
 def test_offsets_change_nothing(offset, init):
     """Values are steps of 1/64, which an offset leaves exact."""

@@ -207,6 +207,7 @@ def _apart(targets: list[Target], most: int, compiled: bool) -> tuple[int, int]:
         if os.waitpid(child, 0)[1]:
             raise SystemExit(1)
         return int(numbers[0]), int(numbers[1])
+    os.environ["HYPOTHESIS_PROFILE"] = "mutants"
     if not compiled:
         os.environ["NUMBA_DISABLE_JIT"] = "1"
     os.chdir(ROOT)
