@@ -6,7 +6,7 @@
 A mutant differs from the source in one operator, comparison or number. It lives in memory only: a child of this
 process, which has all libraries loaded already, imports the changed module in place of the file and runs the target's
 tests until one fails. Kernels are tested with the compiler off. The command fails if fewer than 85 % of all mutants are
-killed; those that survive are listed with their lines.
+killed; those that survive are listed with their lines. README.md says which of these mean nothing.
 """
 
 from __future__ import annotations
