@@ -26,7 +26,7 @@ from hmrf_fast.edits import Edit
 from hmrf_fast.em import Options, Start, run
 from hmrf_fast.errors import ConvergenceWarning, EmptyClusterWarning, InputError
 from hmrf_fast.fingerprint import fingerprint
-from hmrf_fast.full_matrices import Frame, learn_frame, refuse_long
+from hmrf_fast.full_matrices import Frame, learn_frame, near_origin, refuse_long
 from hmrf_fast.groups import Grouping
 from hmrf_fast.kernels.mahalanobis import MAHALANOBIS
 from hmrf_fast.low_rank import lift
@@ -170,11 +170,15 @@ class Clusterer(Reported, BatchLearner, CentroidModel):
         depends on those before it."""
         refuse_long(matrix)
         simple = settings._replace(metric="sqeuclidean")
-        plain = self._assemble(simple, matrix, known, sample_weight, self.n_clusters, merged_into)
+        near, shift = near_origin(matrix)
+        plain = self._assemble(simple, near, known, sample_weight, self.n_clusters, merged_into)
         seed = journey.place.seed
         first = starts(plain.problem, plain.seeds, simple, generator(seed), matrix)
+        if not isinstance(settings.init, str):  # but centroids from the caller
+            first = (start._replace(centers=start.centers - shift) for start in first)
         lesson = learn_from_must_links(plain.problem, plain.seeds, simple.options, settings.n_init, seed)
         frame, labellings = learn_frame(plain.problem, first, lesson, simple.options, settings.weight_prior, seed)
+        frame = frame._replace(mean=frame.mean + shift)
         task = self._assemble(settings, frame.lift(matrix), known, sample_weight, self.n_clusters, merged_into, plain)
         chosen = (lift(task.problem, labels, frame.weights)._replace(weights=frame.weights) for labels in labellings)
         return task, islice(chosen, journey.place.draws.drawn, None), frame

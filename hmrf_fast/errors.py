@@ -49,7 +49,20 @@ def in_short(error: BaseException | str) -> str:
 
 
 class HMRFError(Exception):
-    """Base of every error raised on purpose by this library."""
+    """Base of every error raised on purpose by this library; its message is one line, whatever names it quotes.
+
+    Parameters
+    ----------
+    *told
+        The message. Characters that cannot be printed, which names in files may hold, are shown as escapes.
+    """
+
+    def __init__(self, *told: Any) -> None:
+        super().__init__(*(_printable(one) if isinstance(one, str) else one for one in told))
+
+
+def _printable(text: str) -> str:
+    return "".join(one if one.isprintable() else one.encode("unicode_escape").decode("ascii") for one in text)
 
 
 class ConstraintError(HMRFError, ValueError):

@@ -24,6 +24,7 @@ RIDGE = 0.1
 MOST_NUMBERS = 1 << 27  # of all lifted rows together
 ROUNDS = 10  # of labels and one matrix for all clusters
 ROUND_ITERATIONS = 10
+FAR = 1e3  # times its extent that a feature may lie from 0 before squares of it lose too many digits
 LEAST_SHARE = 1e-3  # of a feature's variance that counts as within clusters even where these explain it all
 
 
@@ -78,6 +79,16 @@ def refuse_long(matrix: sp.csr_matrix) -> None:
             f"{n_rows * lifted_width(n_features)} numbers, the limit is {MOST_NUMBERS}; use fewer features (a PCA) or "
             "metric='sqeuclidean'"
         )
+
+
+def near_origin(matrix: sp.csr_matrix) -> tuple[sp.csr_matrix, np.ndarray]:
+    """The matrix with all features that lie far from 0 moved there, and by how much (d,) float64.
+
+    Exact but for the last bit, and the same for rows in any order.
+    """
+    low, high = (side.toarray().ravel().astype(np.float64) for side in (matrix.min(axis=0), matrix.max(axis=0)))
+    shift = np.where(np.maximum(low, -high) > FAR * (high - low), low, 0.0)
+    return (sp.csr_matrix(matrix.toarray().astype(np.float64) - shift) if shift.any() else matrix), shift
 
 
 def learn_frame(

@@ -16,14 +16,18 @@ from hmrf_fast.rows.block import Block
 CACHE_LINE = 64  # bytes
 FULL_VECTOR = 5  # clusters from which on a table has whole vectors
 LONGEST_STRETCH = 1e30
+LARGEST_MEAN = 100.0  # length of a row's mean, relative to that of what deviates from it
 FEWEST_CLUSTERS = 12  # with fewer, looking at all costs about as much; up to four add up in another order, too
 WORTHWHILE = 0.7  # share of the table's width up to which the moved clusters alone are looked at first
 
 
 def table_type(problem: Problem) -> np.dtype:
-    """The precision of the data, but double for squared Euclidean, whose difference of large numbers needs it, and for
-    rows so short that single precision cannot tell what makes them long."""
+    """The precision of the data, but double where differences of large numbers need it, which is for squared Euclidean
+    and for rows that deviate little from their mean; and for rows so short that single precision cannot tell what makes
+    them long."""
     needs_double = problem.metric.name == "sqeuclidean" or problem.unit.max(initial=0.0) > LONGEST_STRETCH
+    if problem.metric.centred:
+        needs_double |= np.abs(problem.unit * problem.mean).max(initial=0.0) * problem.n_features**0.5 > LARGEST_MEAN
     return np.dtype(np.float64) if needs_double else problem.rows.dtype
 
 

@@ -9,6 +9,8 @@ from __future__ import annotations
 
 import functools
 import hashlib
+import pickle
+import struct
 import warnings
 from pathlib import Path
 
@@ -33,6 +35,13 @@ def _source_stamp() -> str:
 STAMP = _source_stamp()
 _warned = False
 
+# What reading a torn or foreign cache file raises, between the system, pickle, numba and LLVM.
+_DAMAGE = (
+    OSError, EOFError, MemoryError, RuntimeError, ValueError, TypeError, LookupError, AttributeError, ImportError,
+    OverflowError, AssertionError, pickle.PickleError, struct.error,
+)  # fmt: skip
+_READERS = {"builtins", "pickle", "_pickle", "struct", "numba", "llvmlite"}
+
 
 def _warn_once(reason: object) -> None:
     global _warned
@@ -53,18 +62,21 @@ class _ForgivingCache(FunctionCache):
     def load_overload(self, sig, target_context):
         try:
             return super().load_overload(sig, target_context)
-        except (
-            Exception
-        ):  # a torn or foreign cache file can raise anything while it is read; compiling anew is always right
-            return None
+        except _DAMAGE as error:
+            if not _is_of_the_cache(error):
+                raise
+            return None  # compiling anew is always right
 
     def save_overload(self, sig, data):
         try:
             super().save_overload(sig, data)
-        except OSError as error:
-            _warn_once(error)
-        except Exception:  # the index on disk is torn: begin a new one
-            self._begin_anew(sig, data)
+        except _DAMAGE as error:
+            if not _is_of_the_cache(error):
+                raise
+            if isinstance(error, OSError):
+                _warn_once(error)
+            else:  # the index on disk is torn: begin a new one
+                self._begin_anew(sig, data)
 
     def _begin_anew(self, sig, data):
         try:
@@ -72,8 +84,17 @@ class _ForgivingCache(FunctionCache):
             super().save_overload(sig, data)
         except RuntimeError:  # Ctrl-C during the compilation has left nothing to save
             return
-        except Exception as error:
+        except _DAMAGE as error:
+            if not _is_of_the_cache(error):
+                raise
             _warn_once(error)
+
+
+def _is_of_the_cache(error):
+    """Whether an error comes from reading or writing files, not from a signal's handler that ran meanwhile: those
+    raise errors of their own kinds, or a TimeoutError that no system call has numbered."""
+    handled = isinstance(error, TimeoutError) and error.errno is None
+    return not handled and type(error).__module__.partition(".")[0] in _READERS
 
 
 def kernel(function):

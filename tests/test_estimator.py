@@ -257,6 +257,47 @@ class TestUnwritableCache:
         assert result.returncode == 0, result.stderr
         assert result.stdout.split()[0] == "4"
 
+    # A cache file whose content rings the alarm while it is read, which no clock could time as well.
+    RINGING = """
+        import pickle, signal, sys
+        from pathlib import Path
+        import numpy as np
+        from hmrf_fast.kernels.mahalanobis import invert_positive
+
+        class Late(Exception):
+            pass
+
+        class Ring:
+            def __reduce__(self):
+                return signal.raise_signal, (signal.SIGINT,)
+
+        def hear(*_):
+            raise kind("in time")
+
+        kind = {"Late": Late, "TimeoutError": TimeoutError, "KeyboardInterrupt": KeyboardInterrupt}[sys.argv[2]]
+        signal.signal(signal.SIGINT, hear)
+        for path in Path(sys.argv[1]).rglob("*invert_positive*.nbi"):
+            version = pickle.loads(path.read_bytes())
+            path.write_bytes(pickle.dumps(version) + pickle.dumps(Ring()))
+        try:
+            invert_positive(np.eye(2))
+        except kind as error:
+            print("heard", error)
+        else:
+            print("passed over")
+    """
+
+    @pytest.mark.skipif(sys.platform == "win32", reason="signals work differently there")
+    def test_signals_are_heard_while_cache_files_are_read(self, tmp_path):
+        environment = {**os.environ, "NUMBA_CACHE_DIR": str(tmp_path), "NUMBA_DISABLE_JIT": "0"}
+        first = "import numpy as np; from hmrf_fast.kernels.mahalanobis import invert_positive as f; f(np.eye(2))"
+        subprocess.run([sys.executable, "-P", "-c", first], env=environment, check=True, capture_output=True)
+        for kind in ("Late", "TimeoutError", "KeyboardInterrupt"):
+            command = [sys.executable, "-P", "-c", textwrap.dedent(self.RINGING), str(tmp_path), kind]
+            result = subprocess.run(command, env=environment, capture_output=True, text=True)
+            assert result.returncode == 0, result.stderr
+            assert result.stdout.splitlines()[0] == "heard in time", result.stdout
+
 
 class TestThePaper:
     """KDD 2004, figure 3: on News-Different-3, from the printed start, what each part of the algorithm buys."""

@@ -295,11 +295,12 @@ def test_malformed_probabilities_are_refused():
 
 @pytest.mark.parametrize("estimator", FAMILY)
 def test_every_parameter_is_described(estimator):
-    described = re.search(r"Parameters\n    -+\n(.*?)\n    Attributes\n", estimator.__doc__, re.S).group(1)
-    heads = re.findall(r"^    (\w[\w, ]*?)(?: : |$)", described, re.M)
+    told = inspect.getdoc(estimator)  # Python 3.13 takes the indentation away itself
+    described = re.search(r"Parameters\n-+\n(.*?)\nAttributes\n", told, re.S).group(1)
+    heads = re.findall(r"^(\w[\w, ]*?)(?: : |$)", described, re.M)
     named = [name for head in heads for name in head.split(", ")]
     assert sorted(named) == sorted(inspect.signature(estimator).parameters)
-    assert "References" in estimator.__doc__ and re.search(r"\d{4}", estimator.__doc__)
+    assert "References" in told and re.search(r"\d{4}", told)
 
 
 @pytest.mark.parametrize("estimator", FAMILY)

@@ -18,7 +18,7 @@ import scipy.sparse as sp
 from fuzzing import readers
 
 from hmrf_fast import rows
-from hmrf_fast.errors import FileError, InputError, ModelFileError, NotEnoughMemoryError
+from hmrf_fast.errors import FileError, HMRFError, InputError, ModelFileError, NotEnoughMemoryError
 from hmrf_fast.io import read, sources
 from hmrf_fast.rows.store import StoreWriter
 
@@ -126,3 +126,43 @@ def test_directory_of_a_model_that_zipfile_cannot_read(flags, letter, tmp_path):
     (tmp_path / "m").write_bytes(bytes(content))
     with pytest.raises(ModelFileError, match="damaged"):
         readers.load(tmp_path / "m")
+
+
+@pytest.mark.parametrize("method", [zipfile.ZIP_BZIP2, zipfile.ZIP_LZMA])
+def test_members_packed_by_other_methods(method, tmp_path):
+    """They have errors of their own, such as lzma's for options that it does not know."""
+    with (
+        zipfile.ZipFile(io.BytesIO(readers.READERS["npz"].seeds()[0])) as seed,
+        zipfile.ZipFile(tmp_path / "x.npz", "w") as other,
+    ):
+        for name in seed.namelist():
+            other.writestr(name, seed.read(name), compress_type=method if name == "data.npy" else zipfile.ZIP_STORED)
+    with pytest.raises(FileError, match=r"member 'data.npy' is neither stored as it is nor deflated"):
+        read(tmp_path / "x.npz")
+    content = bytearray((tmp_path / "x.npz").read_bytes())
+    place = content.index(b"data.npy") + len("data.npy")
+    content[place : place + 40] = b"\xff" * 40
+    (tmp_path / "x.npz").write_bytes(bytes(content))
+    with pytest.raises(FileError):
+        read(tmp_path / "x.npz")
+
+
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [
+        ("x.csv", b'ii,",\n\x0b\x00,",\n1\n'),
+        ("x.csv", b'"a\nb","a\nb"\n1,2\n'),
+        ("x.csv", b'"a\nb",c\nx,2\n'),
+        ("x.csv", b'"a\r\x1b[31mb",c\nx,2\n'),
+        ("x.jsonl", b'{"text": {}, "a\\nb": 1}\n'),
+        ("x.jsonl", b'{"a\\u2028\\ud800b": "x"}\n'),
+        ("x\ny.csv", b"a,a\n1,2\n"),
+    ],
+)
+def test_messages_stay_one_printable_line(name, content, tmp_path):
+    """Whatever names of columns and files they quote."""
+    (tmp_path / name).write_bytes(content)
+    with pytest.raises(HMRFError) as told:
+        read(tmp_path / name)
+    assert str(told.value).isprintable()
+    assert type(told.value)(*told.value.args).args == told.value.args  # as pickling does it

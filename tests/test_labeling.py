@@ -184,6 +184,32 @@ def test_bodies_that_never_end(page):
         assert connection.recv(100).startswith(b"HTTP/1.1 400 ")
 
 
+@pytest.mark.parametrize("part", ["head", "second head", "body after its answer"])
+def test_requests_that_never_end(page, part):
+    """A byte now and then is no way to keep a connection either."""
+    root = page.url[page.url.index("/", 8) :]
+    with socket.create_connection(("127.0.0.1", page.port), timeout=60) as connection:
+        length = 50 if part.startswith("body") else 0
+        ask = f"GET {root}state HTTP/1.1\r\nHost: 127.0.0.1:{page.port}\r\nContent-Length: {length}\r\n\r\n"
+        if part != "head":
+            connection.sendall(ask.encode("ascii"))
+            assert connection.recv(1 << 20).startswith(b"HTTP/1.1 200 ")
+        connection.settimeout(0.5)
+        begun, left = time.monotonic(), ask if part.endswith("head") else "x" * 49
+        for letter in left:
+            try:
+                connection.sendall(letter.encode("ascii"))
+                if connection.recv(1 << 20) == b"":
+                    break
+            except TimeoutError:
+                continue
+            except (BrokenPipeError, ConnectionResetError):
+                break
+        else:
+            pytest.fail(f"held for {time.monotonic() - begun:.0f} s")
+    assert request(page.url + "state").status == 200
+
+
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_signals_end_it_with_everything_saved(number, tmp_path):
     with served(corpus(tmp_path), "-k", 3, "--weights", "w.csv", cwd=tmp_path) as page:

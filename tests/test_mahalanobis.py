@@ -155,6 +155,23 @@ def test_scale_of_the_rows_changes_nothing():
     assert_near(scaled.metric_matrix_[names] * 1024.0**2, plain.metric_matrix_, 1e-6)
 
 
+@pytest.mark.parametrize("offset", [128.0, 1e4, 1e9, 1e14, -1e14])
+@pytest.mark.parametrize("init", ["auto", "centers", "function"])
+def test_offsets_change_nothing(offset, init):
+    """Values are steps of 1/64, which an offset leaves exact."""
+    X, _, pairs = blobs(15)
+    X = np.round(64.0 * X / X.std(axis=0)) / 64.0
+    inits = {"auto": "auto", "centers": X[:3], "function": lambda rows, n_clusters, random_state: rows[:n_clusters]}
+    settings = SETTINGS | {"n_init": 10, "random_state": 0}
+    pairs = pairs if init == "auto" else {}  # one start and an order that follows from the numbers themselves
+    plain = HMRFKMeans(3, **settings, init=inits[init]).fit(X, **pairs)
+    moved = HMRFKMeans(3, **settings, init=X[:3] + offset if init == "centers" else inits[init])
+    moved.fit(X + offset, **pairs)
+    assert normalized_mutual_information(plain.labels_, moved.labels_) == pytest.approx(1.0)
+    assert_near(moved.objective_, plain.objective_, 1e-3 if abs(offset) > 1e12 else 1e-7)
+    assert np.array_equal(moved.predict(X + offset), moved.labels_) == np.array_equal(plain.predict(X), plain.labels_)
+
+
 def test_constant_and_dependent_features():
     """They have no weight, respectively only what the ridge leaves them, and nothing is infinite."""
     X, _, pairs = blobs(11)

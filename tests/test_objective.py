@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import combinations
+
 import numpy as np
 import oracle
 import pytest
@@ -95,6 +97,25 @@ def oracle_gradient(case, state, pairs):
     )
 
 
+def subgradients(case, state, pairs):
+    """The oracle's gradients for all ways to name the two heaviest rows, of which J's bound is made: where rows tie, it
+    has a kink, and any of them will do."""
+    order = np.arange(case.X.shape[0])
+    choices = [()]
+    if case.metric == "i_divergence":
+        weight = case.rows @ case.a
+        sums = {pair: weight[list(pair)].sum() for pair in combinations(order.tolist(), 2)}
+        choices = [pair for pair, total in sums.items() if total >= max(sums.values()) * (1.0 - 1e-11)]
+    for first in choices:  # ties of the oracle go to the lowest row
+        moved = np.concatenate([np.array(first, int), np.delete(order, first)])
+        place = np.argsort(moved)
+        named = [(*sorted((int(place[i]), int(place[j]))), kind, w) for i, j, kind, w in pairs]
+        yield oracle.gradient(
+            case.rows[moved], case.labels[moved], state.centers, case.a, case.metric, named, case.sample_weight[moved],
+            state.alpha,
+        )  # fmt: skip
+
+
 def differences(state, prior=NO_PRIOR, step=1e-5):
     """Central differences of the engine's own J."""
     a = state.geometry.weights
@@ -113,7 +134,8 @@ def differences(state, prior=NO_PRIOR, step=1e-5):
 def test_gradient_equals_the_oracle(case, alpha, infer):
     state = state_of(case, smoothing_of(case, alpha), infer=infer)
     pairs = entailed_pairs(case.X.shape[0], case.pairs) if infer else case.pairs
-    assert_near(engine_gradient(state), oracle_gradient(case, state, pairs), 1e-8)
+    found, expected = engine_gradient(state), list(subgradients(case, state, pairs))
+    assert_near(found, min(expected, key=lambda one: np.abs(found - one).max()), 1e-8)
 
 
 @examples(60)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import gzip
 import os
+import threading
 from pathlib import Path
 
 import numpy as np
@@ -12,6 +14,7 @@ import hmrf_fast
 from hmrf_fast import HMRFKMeans, io
 from hmrf_fast.active import LabelOracle, SuperInstances
 from hmrf_fast.errors import CheckpointError, FileError, ModelFileError, NotEnoughMemoryError, SessionError
+from hmrf_fast.io.sources import LONGEST_LINE, read_bytes
 
 X = np.array([[0.0, 1.0], [0.1, 1.0], [5.0, 0.0], [5.1, 0.0]])
 NO_FILES = ["", ".", "a\0b"]
@@ -57,6 +60,54 @@ def test_pipes_and_links(tmp_path, model):
 def test_devices_are_not_read(read):
     with pytest.raises((FileError, NotEnoughMemoryError), match="device"):
         read("/dev/zero")
+
+
+@pytest.mark.parametrize("name", ["x.csv", "x.jsonl", "x.svm", "x.mtx"])
+def test_a_line_without_end(tmp_path, name):
+    """A small file may unpack to one."""
+    with gzip.open(tmp_path / name, "wb", compresslevel=1) as file:
+        file.write(b'{"a": 1}\n{"a": 2}\r\n' if name.endswith("jsonl") else b"a\nb\r\n")
+        for _ in range(LONGEST_LINE >> 20):
+            file.write(b"1" * (1 << 20))
+        file.write(b"1")
+    with pytest.raises(FileError, match=f"{name}, line 3: is longer than 64 MiB; end lines"):
+        io.read(tmp_path / name)
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="needs pipes with names")
+def test_a_pipe_without_end(tmp_path):
+    """It is left after a line's most, however much more would come."""
+    os.mkfifo(tmp_path / "x.csv")
+    sent = []
+
+    def send():
+        with open(tmp_path / "x.csv", "wb", buffering=0) as pipe:
+            try:
+                while True:
+                    sent.append(pipe.write(b"1" * (1 << 20)))
+            except BrokenPipeError:
+                return
+
+    writer = threading.Thread(target=send)
+    writer.start()
+    with pytest.raises(FileError, match="line 1: is longer"):
+        io.read(tmp_path / "x.csv")
+    writer.join()
+    assert LONGEST_LINE < sum(sent) < 3 * LONGEST_LINE
+
+
+@pytest.mark.parametrize("end", [b"\n", b"\r\n", b"\r"])
+def test_lines_that_are_just_short_enough(tmp_path, end):
+    """However many there are, and wherever they lie in what is read at a time."""
+    line = b"1" * LONGEST_LINE
+    content = b"22" + end + line + end + b"333" + end
+    (tmp_path / "x").write_bytes(content)
+    assert read_bytes(tmp_path / "x") == content
+    (tmp_path / "x").write_bytes(content.replace(b"1" + end, b"11" + end, 1))
+    number = 1 + end.count(b"\n")
+    with pytest.raises(FileError, match=f"line {number}: is longer"):
+        read_bytes(tmp_path / "x")
+    assert len(read_bytes(tmp_path / "x", lines=False)) == len(content) + 1
 
 
 def test_a_folder_whose_rows_were_emptied(tmp_path):

@@ -125,6 +125,9 @@ class _Members(Mapping[str, np.ndarray]):
     aside; here an array must be as large as its bytes, and their number, which the archive names, must fit."""
 
     def __init__(self, members: zipfile.ZipFile, path: Path, piecewise: bool):
+        for member in members.infolist():  # each method has errors of its own; numpy knows these two
+            if member.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
+                raise ValueError(f"its member {member.filename!r} is neither stored as it is nor deflated")
         self.members, self.path, self.piecewise = members, path, piecewise
         self.names = {name.removesuffix(".npy") for name in members.namelist()}
         if not piecewise:

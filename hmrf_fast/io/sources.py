@@ -23,6 +23,7 @@ __all__ = ["STDIN", "byte_pieces", "kind_of", "line_pieces", "missing", "no_such
 STDIN = "-"
 PIECE = 1 << 26  # of what is read at once
 BYTES = 1 << 24  # of what is read block by block
+LONGEST_LINE = PIECE  # bytes; whatever has longer ones, such as a pipe that never ends a line, is no text
 TEXT = 1 << 22  # of bytes, whose letters take four each while lines are looked for
 _GZIP = b"\x1f\x8b"
 
@@ -44,9 +45,18 @@ def byte_pieces(path: str | os.PathLike[str], size: int) -> Iterator[bytes]:
         raise FileError(f"{path}: {error.strerror or error}") from error
 
 
-def read_bytes(path: str | os.PathLike[str]) -> bytes:
-    """The content of a file, or of standard input for "-"; unpacked if it is gzip, whatever its name."""
-    return b"".join(_that_fit(path, byte_pieces(path, PIECE)))
+def read_bytes(path: str | os.PathLike[str], *, lines: bool = True) -> bytes:
+    """The content of a file, or of standard input for "-"; unpacked if it is gzip, whatever its name.
+
+    Raises
+    ------
+    FileError
+        If it cannot be read, or should be lines and has one that is longer than `LONGEST_LINE`.
+    NotEnoughMemoryError
+        If it holds more than there is memory.
+    """
+    pieces = _that_fit(path, byte_pieces(path, PIECE))
+    return b"".join(_of_short_lines(path, pieces) if lines else pieces)
 
 
 def line_pieces(path: str | os.PathLike[str], piecewise: bool) -> Iterator[bytes]:
@@ -54,7 +64,7 @@ def line_pieces(path: str | os.PathLike[str], piecewise: bool) -> Iterator[bytes
     if not piecewise:
         yield read_bytes(path)
         return
-    yield from _whole_lines(byte_pieces(path, BYTES), b"\n")
+    yield from _whole_lines(_of_short_lines(path, byte_pieces(path, BYTES)), b"\n")
 
 
 def _whole_lines(pieces: Iterator[AnyStr], newline: AnyStr) -> Iterator[AnyStr]:
@@ -115,6 +125,31 @@ def _that_fit(path: str | os.PathLike[str], pieces: Iterator[AnyStr]) -> Iterato
         yield piece
 
 
+def _of_short_lines(path: str | os.PathLike[str], pieces: Iterator[bytes]) -> Iterator[bytes]:
+    """The same pieces, as long as no line is too long."""
+    ended, open_line = 0, 0
+    for piece in pieces:
+        ended, open_line = _measured(path, piece, ended, open_line)
+        yield piece
+
+
+def _measured(path: str | os.PathLike[str], piece: bytes, ended: int, open_line: int) -> tuple[int, int]:
+    """The number of lines that have ended after a further piece, and the bytes of the one that has not.
+
+    No piece is longer than a line may be, so only a line that began in an earlier one can be too long.
+    """
+    ends = [place for place in (piece.find(b"\n"), piece.find(b"\r")) if place >= 0]
+    if open_line + min(ends, default=len(piece)) > LONGEST_LINE:
+        raise FileError(
+            f"{path}, line {ended + 1}: is longer than {LONGEST_LINE >> 20} MiB; end lines with a line feed, or store "
+            "wide rows as .npz"
+        )
+    if not ends:
+        return ended, open_line + len(piece)
+    last = max(piece.rfind(b"\n"), piece.rfind(b"\r"))
+    return ended + piece.count(b"\n"), len(piece) - last - 1
+
+
 def read_text(path: str | os.PathLike[str], encoding: str = "utf-8") -> str:
     """The text of a file, without a byte order mark.
 
@@ -136,7 +171,7 @@ def text_lines(path: str | os.PathLike[str], encoding: str, piecewise: bool) -> 
 def _decoded(path: str | os.PathLike[str], encoding: str, size: int) -> Iterator[str]:
     decoder, line = _decoder(encoding), 1
     try:
-        for piece in byte_pieces(path, size):
+        for piece in _of_short_lines(path, byte_pieces(path, size)):
             yield decoder.decode(piece)
             line += piece.count(b"\n")
         yield decoder.decode(b"", final=True)

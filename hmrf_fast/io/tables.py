@@ -212,7 +212,7 @@ def _parquet(path: str | os.PathLike[str], n_rows: int | None) -> Iterator[Table
     except ModuleNotFoundError:
         raise missing("pyarrow", "parquet", path) from None
     at_once = n_rows is None or str(path) == STDIN
-    source = pyarrow.BufferReader(read_bytes(path)) if at_once else _there(path)
+    source = pyarrow.BufferReader(read_bytes(path, lines=False)) if at_once else _there(path)
     first = 0
     try:
         with pyarrow.parquet.ParquetFile(source) as file:

@@ -80,11 +80,13 @@ class LabelServer:
         import uvicorn
 
         from hmrf_fast.labeling.application import application
+        from hmrf_fast.labeling.connection import ImpatientProtocol
 
         # No access log: it would hold the token. No forwarded addresses: there is no proxy to believe.
         settings: dict[str, Any] = {
-            "http": "h11", "ws": "none", "loop": "asyncio", "lifespan": "off", "log_config": None, "access_log": False,
-            "server_header": False, "proxy_headers": False, "limit_concurrency": 100, "timeout_graceful_shutdown": 2,
+            "http": ImpatientProtocol, "ws": "none", "loop": "asyncio", "lifespan": "off", "log_config": None,
+            "access_log": False, "server_header": False, "proxy_headers": False, "limit_concurrency": 100,
+            "timeout_graceful_shutdown": 2,
         }  # fmt: skip
         self._server = uvicorn.Server(uvicorn.Config(application(self.desk, self._token), **settings))
         self._thread = threading.Thread(
