@@ -90,7 +90,9 @@ def test_many_pairs_on_few_rows(benchmark):
 def test_learned_metric_on_digits(benchmark):
     data, target = load_digits(return_X_y=True)
     must_link, cannot_link = draw_pairs(target, np.arange(target.size), 200, 0).first(200)
-    model = HMRFKMeans(10, metric="sqeuclidean", learn_weights=True, init="neighborhoods", n_init=1, random_state=0, n_threads=1)
+    model = HMRFKMeans(
+        10, metric="sqeuclidean", learn_weights=True, init="neighborhoods", n_init=1, random_state=0, n_threads=1
+    )
     rivals = {opponents.MPCKMEANS: opponents.pckmeans_fit(data, 10, must_link, cannot_link, "MPCKMeans")}
     model.fit(data, must_link=must_link, cannot_link=cannot_link)
     fit = lambda: model.fit(data, must_link=must_link, cannot_link=cannot_link) is None  # noqa: E731
