@@ -24,7 +24,6 @@ from hmrf_fast.seeds import Seeds, no_seeds
 # much as this many free deviations times the square root of the number of features.
 PRIOR_VARIANCE, PRIOR_COUNT = 0.1, 5.0
 
-
 # A matrix is used if, by rows left out of it, it tells rows of one component from any rows better than features of one
 # scale do: what the area under the curve gains must reach the first number, and times the square root of the number of
 # left-out rows the second. With less gain or fewer rows it is as likely to mislead (optdigits .84 to .75 NMI).
