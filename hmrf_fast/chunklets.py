@@ -46,7 +46,8 @@ def learn_from_must_links(problem: Problem, seeds: Seeds, options: Options, n_in
     taught = (np.bincount(component)[component] > 1) & (weight > 0)
     rows, scale = _standards(problem, weight)
     gain, count = held_out_gain(rows * scale, component, weight, taught, problem.order)
-    if gain < LEAST_GAIN or gain * np.sqrt(count) < LEAST_EVIDENCE:
+    small = problem.n_rows < problem.n_clusters * problem.n_features  # clusters, whose matrices hang on the ridge
+    if small or gain < LEAST_GAIN or gain * np.sqrt(count) < LEAST_EVIDENCE:
         return Lesson([], np.eye(problem.n_features))
     turn = scale[:, None] * whitening(rows[taught] * scale, component[taught], weight[taught])
     short, rng, keys = turned(rows, turn), np.random.default_rng(seed), content_keys(problem)

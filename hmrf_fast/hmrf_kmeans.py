@@ -173,12 +173,13 @@ class HMRFKMeans(ConstrainedClusterer):
     covariance gets a ridge T = weight_prior * diag(variances within the clusters of the best first run), which adds
     tr(A T) to the distance of a row and makes A = (covariance + T)^-1 exist always. And a violated constraint costs
     the squared distance in which those variances are 1: the printed price goes through A, whose closed form can then
-    be indefinite. The features are those of X, or, where this tells left-out rows of a neighbourhood better from other
-    rows, the directions in which rows under must-links deviate from their neighbourhoods without correlation and by one
-    size (relevant component analysis, Bar-Hillel, Hertz, Shental and Weinshall, JMLR 2005). Starts are labels of
-    squared Euclidean k-means there, improved by one matrix for all clusters. Rows are kept with all products of two
-    features, n d^2 / 2 numbers, which limits d to some hundreds; an iteration costs K times that, plus K d^3. ``move``,
-    ``merge``, ``split`` and ``warm_start`` are not to be had with it.
+    be indefinite. The features are those of X, or, where this tells left-out rows of a neighbourhood better from
+    other rows and clusters have more rows than features, the directions in which rows under must-links deviate from
+    their neighbourhoods without correlation and by one size (relevant component analysis, Bar-Hillel, Hertz,
+    Shental and Weinshall, JMLR 2005). Starts are labels of squared Euclidean k-means there, improved by one matrix
+    for all clusters. Rows are kept with all products of two features, n d^2 / 2 numbers, which limits d to some
+    hundreds; an iteration costs K times that, plus K d^3. ``move``, ``merge``, ``split`` and ``warm_start`` are not
+    to be had with it.
 
     References
     ----------
