@@ -32,31 +32,36 @@ FOLDS = 5
 
 
 class Lesson(NamedTuple):
-    """What must-links teach; nothing where they do not agree among themselves on what does not matter."""
+    """What must-links teach. Where they do not agree among themselves on what does not matter, only one scale for all
+    features is learned, from the rows."""
 
+    taught: bool
     labels: list[np.ndarray]  # of shape (n,)
-    turn: np.ndarray  # (d, d): rows minus their mean, times this, deviate within classes with unit covariance
+    turn: (
+        np.ndarray
+    )  # (d, d): rows minus their mean, times this, deviate within classes with unit covariance, if taught
 
 
 def learn_from_must_links(problem: Problem, seeds: Seeds, options: Options, n_init: int, seed: int) -> Lesson:
-    """The matrix, and the best labels of ``n_init`` runs under it, seeded by neighbourhoods and not. Cost n d^2, and
-    the runs."""
+    """The matrix, and the best labels of ``n_init`` runs under it, seeded by neighbourhoods and not; else the labels of
+    such runs on features of one scale. Cost n d^2, and the runs."""
     component = np.unique(first_of_component(problem.graph, problem.n_rows), return_inverse=True)[1]
     weight = problem.sample_weight / problem.sample_weight.mean()
     taught = (np.bincount(component)[component] > 1) & (weight > 0)
     rows, scale = _standards(problem, weight)
     gain, count = held_out_gain(rows * scale, component, weight, taught, problem.order)
     small = problem.n_rows < problem.n_clusters * problem.n_features  # clusters, whose matrices hang on the ridge
-    if small or gain < LEAST_GAIN or gain * np.sqrt(count) < LEAST_EVIDENCE:
-        return Lesson([], np.eye(problem.n_features))
-    turn = scale[:, None] * whitening(rows[taught] * scale, component[taught], weight[taught])
+    sure = not small and gain >= LEAST_GAIN and gain * np.sqrt(count) >= LEAST_EVIDENCE
+    turn = np.diag(scale)
+    if sure:
+        turn = scale[:, None] * whitening(rows[taught] * scale, component[taught], weight[taught])
     short, rng, keys = turned(rows, turn), np.random.default_rng(seed), content_keys(problem)
     chosen = [seeds] if seeds.share.shape[0] == 0 else [seeds, no_seeds(problem.n_rows)]
     labels = [
         best_labels(problem, short, "sqeuclidean", each, options, n_init, rng, keys, number)
         for number, each in enumerate(chosen)
     ]
-    return Lesson(labels, turn)
+    return Lesson(sure, labels, turn if sure else np.eye(problem.n_features))
 
 
 def held_out_gain(
@@ -132,8 +137,9 @@ def deviations(rows: np.ndarray, group: np.ndarray, weight: np.ndarray) -> np.nd
 def _standards(problem: Problem, weight: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Rows (n, d) minus their mean, and the factors (d,) that bring features to variance 1; 0 for constant ones."""
     rows = matrix_of(problem).toarray().astype(np.float64)
-    mean = weight @ rows / weight.sum()
-    rows -= mean
-    spread = np.sqrt(weight @ rows**2 / weight.sum())
+    with threadpool_limits(1, "blas"):
+        mean = weight @ rows / weight.sum()
+        rows -= mean
+        spread = np.sqrt(weight @ rows**2 / weight.sum())
     scale = np.divide(1.0, spread, out=np.zeros_like(spread), where=spread > 1e-12 * np.abs(mean))
     return rows, scale

@@ -110,17 +110,19 @@ def learn_frame(
         result = run(problem, start, plain, seed + number)
         best = keep_best(best, result)
         found.append(result.labels)
-    labels = [*lesson.labels, best[0].labels][0]
+    labels = lesson.labels[0] if lesson.taught else best[0].labels
     rows, weight = matrix_of(problem).toarray().astype(np.float64), problem.sample_weight
-    mean = weight @ rows / weight.sum()
-    rows = turned(rows - mean, lesson.turn)
-    total = weight @ rows**2 / weight.sum()
-    within = weight @ deviations(rows, labels, weight) ** 2 / weight.sum()
+    with threadpool_limits(1, "blas"):  # the last bits of a BLAS product depend on its number of threads
+        mean = weight @ rows / weight.sum()
+        rows = turned(rows - mean, lesson.turn)
+        total = weight @ rows**2 / weight.sum()
+        within = weight @ deviations(rows, labels, weight) ** 2 / weight.sum()
     variance = ridge * np.maximum(within, LEAST_SHARE * total)
     usable = total > 1e-24 * np.maximum((np.abs(mean) @ np.abs(lesson.turn)) ** 2, np.finfo(float).tiny)
     factor = np.where(usable, 1.0 / np.sqrt(np.where(usable, variance, 1.0)), 0.0)
     frame = Frame(mean, lesson.turn * factor, ridge)
-    return frame, chain(lesson.labels, _improved(problem, rows * factor, lesson.labels or found, plain, seed))
+    first, more = (lesson.labels, lesson.labels) if lesson.taught else ([], [*found, *lesson.labels])
+    return frame, chain(first, _improved(problem, rows * factor, more, plain, seed))
 
 
 def _improved(
@@ -145,7 +147,7 @@ def _pooled_labels(problem: Problem, rows: np.ndarray, labels: np.ndarray, optio
     keys, weight = content_keys(problem), problem.sample_weight
     options = options._replace(max_iter=min(ROUND_ITERATIONS, options.max_iter))
     for number in range(ROUNDS):
-        with threadpool_limits(1, "blas"):  # the last bits of a BLAS product depend on its number of threads
+        with threadpool_limits(1, "blas"):
             own = deviations(rows, labels, weight) * np.sqrt(weight / weight.sum())[:, None]
             lower = np.linalg.cholesky(own.T @ own + np.eye(rows.shape[1]))
             white = np.linalg.solve(lower, rows.T).T

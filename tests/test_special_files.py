@@ -9,11 +9,20 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import scipy.sparse as sp
 
 import hmrf_fast
 from hmrf_fast import HMRFKMeans, io
 from hmrf_fast.active import LabelOracle, SuperInstances
-from hmrf_fast.errors import CheckpointError, FileError, ModelFileError, NotEnoughMemoryError, SessionError
+from hmrf_fast.errors import (
+    CheckpointError,
+    FileError,
+    HMRFError,
+    InputError,
+    ModelFileError,
+    NotEnoughMemoryError,
+    SessionError,
+)
 from hmrf_fast.io.sources import LONGEST_LINE, read_bytes
 
 X = np.array([[0.0, 1.0], [0.1, 1.0], [5.0, 0.0], [5.1, 0.0]])
@@ -130,3 +139,82 @@ def test_a_folder_with_an_entry_that_nobody_may_read(tmp_path):
             io.read_texts(tmp_path / "texts")
     else:
         pytest.skip("this system lets everybody look there")
+
+
+HEAD = b"%%MatrixMarket matrix coordinate real general\n"
+
+
+@pytest.mark.parametrize("line", [b"1 1 1 \t", b"1 1 1 7", b"1 1 1"])
+def test_a_last_line_that_no_line_feed_ends(tmp_path, line):
+    """scipy alone reads past its end, and may crash."""
+    (tmp_path / "x.mtx").write_bytes(HEAD + b"2 2 1\n" + line)
+    assert io.read(tmp_path / "x.mtx").matrix.toarray().tolist() == [[1.0, 0.0], [0.0, 0.0]]
+
+
+def test_a_byte_that_no_text_has(tmp_path):
+    (tmp_path / "x.mtx").write_bytes(HEAD + b"2 2 1\n1 1 1\0\n")
+    with pytest.raises(FileError, match="NUL"):
+        io.read(tmp_path / "x.mtx")
+
+
+@pytest.mark.parametrize("stored", [False, True])
+def test_entries_too_many_are_found_wherever_they_stand(tmp_path, stored):
+    """Also behind the piece that holds as many as are named."""
+    line = b"100 100 1.25\n"
+    count = ((1 << 24) - len(HEAD) - 20) // len(line)
+    content = HEAD + b"1000 1000 %d\n" % count + line * count
+    (tmp_path / "x.mtx").write_bytes(content + b"\n" * ((1 << 24) - len(content)) + b"5 5 7\n" * 3)
+    more = {"store": tmp_path / "no" / "x.store"} if stored else {}
+    with pytest.raises(FileError, match=f"names {count} entries and has {count + 3}"):
+        io.read(tmp_path / "x.mtx", **more)
+    assert not (tmp_path / "no" / "x.store").exists()
+
+
+def test_a_number_beyond_all_floats(tmp_path):
+    (tmp_path / "x.jsonl").write_text('{"a":' + "9" * 400 + "}\n")
+    with pytest.raises(InputError, match=r"line 1: a = 9+ is no number"):
+        io.read(tmp_path / "x.jsonl")
+
+
+@pytest.mark.parametrize("content", [b"1 +0:2 3:4\n2 2:1", b"1\x0b0:2 3:4\n2 2:1", b"1\t0:2 3:4\n2 2:1"])
+def test_columns_from_zero_are_seen_in_memory_and_in_pieces(tmp_path, content):
+    (tmp_path / "x.svm").write_bytes(content)
+    stored = io.read(tmp_path / "x.svm", store=tmp_path / "x.store").in_memory()
+    assert np.array_equal(stored.toarray(), io.read(tmp_path / "x.svm").matrix.toarray())
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="needs pipes with names")
+def test_a_pipe_that_would_have_to_be_read_twice(tmp_path):
+    os.mkfifo(tmp_path / "x.svm")
+    sender = threading.Thread(target=lambda: (tmp_path / "x.svm").write_bytes(b"1 1:2\n2 2:2\n"))
+    sender.start()
+    assert io.read(tmp_path / "x.svm", store=tmp_path / "x.store").labels == ["1", "2"]
+    sender.join()
+
+
+def test_parquet_columns_of_one_name(tmp_path):
+    pyarrow, parquet = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
+    parquet.write_table(pyarrow.table({"a": [1.0], "b": [2.0]}).rename_columns(["a", "a"]), tmp_path / "x.parquet")
+    with pytest.raises(FileError, match="two columns 'a'"):
+        io.read(tmp_path / "x.parquet")
+
+
+@pytest.mark.parametrize("stored", [False, True])
+@pytest.mark.parametrize(
+    ("damage", "told"),
+    [
+        (lambda file: file["X/indices"].__setitem__(0, 10**6), "ind"),
+        (lambda file: file["X/indices"].__setitem__(0, -5), "ind"),
+        (lambda file: file["X"].attrs.__setitem__("shape", [4, 3]), "4 rows and has 5"),
+        (lambda file: file["X"].attrs.__setitem__("shape", [5, 7]), "and var 3 names"),
+    ],
+)
+def test_cells_that_do_not_fit_their_names(tmp_path, damage, told, stored):
+    pytest.importorskip("anndata")
+    h5py = pytest.importorskip("h5py")
+    io.write(io.DataSet(sp.csr_matrix(np.eye(5, 3) + 1.0)), tmp_path / "x.h5ad")
+    with h5py.File(tmp_path / "x.h5ad", "r+") as file:
+        damage(file)
+    with pytest.raises(HMRFError, match=told):
+        io.read(tmp_path / "x.h5ad", **({"store": tmp_path / "x.store"} if stored else {}))
+    assert not (tmp_path / "x.store").exists()

@@ -30,7 +30,8 @@ HELP = """Write rows in another format.
     hmrf-fast convert counts.npz m --features genes.txt
 
 DATA is anything that fit reads; the ending of OUT says what is written: .npz, .mtx, .svm, .h5ad, .store
-(read from disk block by block), or a folder if it has none. Only the folder keeps texts and vocabulary.
+(read from disk block by block), or a folder if it has none. Only the folder keeps texts; .store and .h5ad keep
+ids, classes and names of features, .svm classes as numbers, .npz and .mtx nothing but numbers.
 
 In Python: io.write(io.read("cells.h5ad"), "m"), with io from hmrf_fast.
 """
@@ -74,3 +75,9 @@ def convert(
             write(rows, out)
         if not quiet:
             typer.echo(f"{rows.n_rows} rows, {rows.matrix.shape[1]} features; written to {out}")
+            if rows.ids is not None and kind_of(out) not in ("", "store", "h5ad"):
+                typer.echo(
+                    f"{out} has no room for the ids of the rows: constraints have to name them by number, from 0 to "
+                    f"{rows.n_rows - 1}",
+                    err=True,
+                )

@@ -35,12 +35,21 @@ def cell_blocks(path: Path, piecewise: bool) -> Reader:
                 raise FileError(f"{path}: has no matrix X")
             kind = file["X"].attrs.get("encoding-type")
             if isinstance(file["X"], h5py.Dataset):
-                yield from _dense(file["X"], piecewise)
+                blocks = _dense(file["X"], piecewise)
             elif kind == "csr_matrix":
-                yield from _sparse(file["X"], piecewise)
+                blocks = _sparse(file["X"], piecewise)
             else:
-                yield read_elem(file["X"])
+                blocks = iter([read_elem(file["X"])])
+            size = (0, 0)
+            for block in blocks:
+                refuse_damaged(block)
+                size = size[0] + block.shape[0], block.shape[1]
+                yield block
             rows, columns = read_elem(file["obs"]), read_elem(file["var"])
+            if (len(rows), len(columns)) != size:
+                raise FileError(
+                    f"{path}: X is {size[0]} x {size[1]}, but obs has {len(rows)} and var {len(columns)} names"
+                )
             ids, names = rows.index.astype(str).tolist(), columns.index.astype(str).tolist()
             told = [None if one != one else str(one) for one in rows["label"]] if "label" in rows else None
     except HMRFError:
@@ -48,6 +57,14 @@ def cell_blocks(path: Path, piecewise: bool) -> Reader:
     except Exception as error:  # whatever HDF5 and anndata raise between them
         raise FileError(f"{path}: cannot be read as .h5ad ({in_short(error)}); write it anew") from error
     return {"ids": ids if len(set(ids)) == len(ids) else None, "labels": told, "feature_names": names}
+
+
+def refuse_damaged(block: Any) -> None:
+    """ValueError for numbers that are none, and for entries outside of the matrix."""
+    if block.dtype.kind not in "biuf":
+        raise ValueError(f"X holds {block.dtype}, not real numbers")
+    if sp.issparse(block):
+        block.check_format(full_check=True)
 
 
 def _dense(array: Any, piecewise: bool) -> Iterator[np.ndarray]:
@@ -58,7 +75,9 @@ def _dense(array: Any, piecewise: bool) -> Iterator[np.ndarray]:
 
 
 def _sparse(group: Any, piecewise: bool) -> Iterator[sp.csr_matrix]:
-    indptr, n_columns = group["indptr"][:], int(group.attrs["shape"][1])
+    indptr, (n_rows, n_columns) = group["indptr"][:], map(int, group.attrs["shape"])
+    if indptr.size != n_rows + 1:
+        raise ValueError(f"X is said to have {n_rows} rows and has {indptr.size - 1}")
     for first, last in row_spans(indptr, piecewise):
         span = slice(int(indptr[first]), int(indptr[last]))
         numbers = group["data"][span], group["indices"][span], indptr[first : last + 1] - indptr[first]

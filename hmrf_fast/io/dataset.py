@@ -27,7 +27,7 @@ FORMAT, VERSION = "hmrf_fast data set", 1
 ABOUT, MATRIX, ROWS = "about.json", "matrix.npz", "rows.jsonl.gz"
 
 
-@dataclass(eq=False)
+@dataclass(eq=False, repr=False)
 class DataSet:
     """Rows, and what people need to recognise them.
 
@@ -37,7 +37,7 @@ class DataSet:
     Attributes
     ----------
     matrix : {csr_matrix, ndarray, DiskRows} of shape (n, d)
-        Of rows on disk, the folder says where they lie, and does not hold them.
+        Of rows on disk, the folder says where they lie, unless it is the store itself.
     ids : list of n str, or None
         The rows' own names; all distinct.
     texts : list of n str, or None
@@ -57,6 +57,13 @@ class DataSet:
     feature_names: list[str] | None = None
     vectorizer: TextVectorizer | None = None
     folder: Path | None = field(default=None, repr=False)
+
+    def __repr__(self) -> str:
+        n_rows, n_features = self.matrix.shape
+        known = {"ids": self.ids, "texts": self.texts, "labels": self.labels, "feature names": self.feature_names}
+        place = ["on disk"] if isinstance(self.matrix, DiskRows) else []
+        there = [name for name, values in known.items() if values is not None]
+        return f"DataSet({', '.join([f'{n_rows} rows x {n_features} features', *place, *there])})"
 
     @property
     def n_rows(self) -> int:
@@ -124,24 +131,50 @@ class DataSet:
             "n_rows": self.n_rows,
             "n_features": self.matrix.shape[1],
             "columns": list(self._columns()),
-            "store": str(self.matrix.path) if isinstance(self.matrix, DiskRows) else None,
+            "store": self._store(folder),
             "feature_names": None if self.vectorizer else self.feature_names,
             "vectorizer": None if self.vectorizer is None else asdict(self.vectorizer),
         }
         try:
             folder.mkdir(parents=True, exist_ok=True)
             if self.folder is not None and self.folder.resolve() != folder.resolve():
-                for name in (MATRIX, ROWS, ABOUT) if about["store"] is None else (ROWS, ABOUT):
+                for name in (MATRIX, ROWS) if about["store"] is None else (ROWS,):
                     _link(self.folder / name, folder / name)
-                return
-            if not isinstance(self.matrix, DiskRows):
-                replace_file(folder / MATRIX, lambda file: sp.save_npz(file, sp.csr_matrix(self.matrix)))
-            replace_file(folder / ROWS, lambda file: file.write(gzip.compress(self._lines(), 6, mtime=0)))
+            else:
+                if about["store"] is None:
+                    replace_file(folder / MATRIX, lambda file: sp.save_npz(file, sp.csr_matrix(self.matrix)))
+                replace_file(folder / ROWS, lambda file: file.write(gzip.compress(self._lines(), 6, mtime=0)))
             replace_file(folder / ABOUT, lambda file: file.write(json.dumps(about).encode("ascii")))
         except OSError as error:
             raise FileError(
                 f"{folder}: cannot be written to ({error.strerror or error}); choose another place"
             ) from error
+
+    def _store(self, folder: Path) -> str | None:
+        """Where rows on disk lie, as ``folder`` tells it: "." in their own, so that it may be moved."""
+        if not isinstance(self.matrix, DiskRows):
+            return None
+        return "." if self.matrix.path == folder.resolve() else str(self.matrix.path)
+
+    def kept_in_store(self) -> DataSet:
+        """The same, with ids, classes and names of features written down in the store that holds the rows.
+
+        Returns
+        -------
+        DataSet
+
+        Raises
+        ------
+        FileError
+            If they cannot be written; the store is removed then, since its rows would be taken for others.
+        """
+        if self._columns() or self.feature_names:
+            try:
+                self.save(self.matrix.path)
+            except BaseException:
+                shutil.rmtree(self.matrix.path, ignore_errors=True)
+                raise
+        return self
 
     def check_features(self, other: DataSet) -> None:
         """Refuse to compare with rows of other features.
@@ -202,7 +235,7 @@ def load_folder(path: str | os.PathLike[str]) -> DataSet:
         shape = about["n_rows"], about["n_features"]
         told = about["vectorizer"]
         vectorizer = None if told is None else TextVectorizer(**told)
-        store = None if about.get("store") is None else Path(about["store"])
+        store = None if about.get("store") is None else folder / about["store"]
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         if isinstance(error, FileError):
             raise

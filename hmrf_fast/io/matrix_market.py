@@ -78,10 +78,10 @@ def matrix_market_blocks(
         head = _head(path, first)
         if head.layout == "array":
             yield _dense(b"".join([first[head.end :], *pieces]), head)
-        elif _count(first, head.end) >= head.n_entries or (second := next(pieces, None)) is None:
+        elif (second := next(pieces, None)) is None:
             yield _entries(path, first, head).tocsr()
         else:
-            with tempfile.TemporaryDirectory(dir=scratch) as folder:
+            with tempfile.TemporaryDirectory(dir=scratch if scratch and Path(scratch).is_dir() else None) as folder:
                 parts = _parts(path, head, chain([first, second], pieces))
                 yield from _sorted_by_row(parts, head, Path(folder))
     except (ValueError, TypeError, ArithmeticError, EOFError, StopIteration, MemoryError) as error:
@@ -117,7 +117,10 @@ def _entries(path: str | os.PathLike[str], content: bytes, head: _Head) -> sp.co
     if found != head.n_entries:
         raise ValueError(f"it names {head.n_entries} entries and has {found}")
     refuse_without(f"{path}", 48 * found, f"{found} entries")
-    return sp.coo_matrix(scipy.io.mmread(io.BytesIO(content)), dtype=np.float64)
+    if b"\0" in content:
+        raise ValueError("it holds a NUL byte")
+    # scipy reads past the end of a last line that no line feed ends.
+    return sp.coo_matrix(scipy.io.mmread(io.BytesIO(content + b"\n")), dtype=np.float64)
 
 
 def _parts(path: str | os.PathLike[str], head: _Head, pieces: Iterator[bytes]) -> Iterator[sp.coo_matrix]:

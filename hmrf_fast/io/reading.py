@@ -65,8 +65,9 @@ def read(
         Of earlier texts, so that the columns are the same.
     store : path-like, optional
         Rows go to a store of this name, which must not be there yet, and stay on disk: a few megabytes are in memory at
-        a time. Texts are not kept then. What has to be seen whole before its first row is known must still fit into
-        memory: texts without a vectorizer, matrices by columns, dense Matrix Market files and folders.
+        a time. Texts are not kept then; ids, classes and names of features lie in the store, too. What has to be seen
+        whole before its first row is known must still fit into memory: texts without a vectorizer, matrices by columns,
+        dense Matrix Market files and folders.
     dtype : {numpy.float32, numpy.float64}, optional
         Of the values in the store; by default float64, unless the file holds float32.
 
@@ -83,7 +84,7 @@ def read(
     source = Path(path)
     if source.is_dir():
         data = _folder(source, metric, values, encoding, vectorizer)
-        return data if store is None else _stored(data, store, dtype)
+        return data if store is None else stored(data, store, dtype)
     kind, piecewise = kind_of(path) if file_format is None else "", store is not None
     if kind == "npz":
         reader = npz_blocks(source, piecewise, values, metric)
@@ -98,22 +99,23 @@ def read(
         reader = _table_blocks(tables, text, RowNames(id, label), metric, values, vectorizer, piecewise)
     blocks = Blocks(reader)
     if store is not None:
-        return DataSet(write_blocks(store, blocks, dtype=dtype), **blocks.rest)
+        return DataSet(write_blocks(store, blocks, dtype=dtype), **blocks.rest).kept_in_store()
     [matrix] = blocks
     return DataSet(matrix, **blocks.rest)
 
 
 def _folder(path: Path, metric: str, values: str | None, encoding: str, vectorizer: TextVectorizer | None) -> DataSet:
+    if is_dataset_folder(path):  # a store with names, too
+        return load_folder(path)
     if is_store(path):
         return DataSet(DiskRows(path))
-    if is_dataset_folder(path):
-        return load_folder(path)
     return dataset_of_texts(read_texts(path, encoding=encoding), metric, values, vectorizer)
 
 
-def _stored(data: DataSet, store: str | os.PathLike[str], dtype: Any) -> DataSet:
-    """Rows in memory, or in another store, as rows in a store."""
-    return replace(data, matrix=write_matrix(store, data.in_memory(), dtype=dtype), texts=None, folder=None)
+def stored(data: DataSet, store: str | os.PathLike[str], dtype: Any = None) -> DataSet:
+    """Rows in memory, or in another store, as rows in a store, with all that is known of them but texts."""
+    rows = write_matrix(store, data.in_memory(), dtype=dtype)
+    return replace(data, matrix=rows, texts=None, folder=None).kept_in_store()
 
 
 def dataset_of_texts(
@@ -199,9 +201,9 @@ def _column(table: Table, name: str) -> np.ndarray:
     for row, value in enumerate(table.columns.get(name, [None] * table.n_rows)):
         try:
             values[row] = float(value)
-        except (TypeError, ValueError):
+        except (TypeError, ValueError, OverflowError):
             raise InputError(
                 f"{table.place(row)}: {name} = {value!r} is no number; if it is text, say --text {name}, if it names "
-                f"the row --id {name}"
+                f"the row --id {name}, if it is its class --label {name}"
             ) from None
     return values

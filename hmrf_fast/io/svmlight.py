@@ -15,14 +15,15 @@ from hmrf_fast.io.sources import line_pieces
 
 __all__ = ["svmlight_blocks"]
 
-_ZERO = re.compile(rb"^[^#\n]*[ \t]0+:", re.M)
+_ZERO = re.compile(rb"^[^#\n]*\s\+?0+:", re.M)
 
 
 def svmlight_blocks(path: str | os.PathLike[str], piecewise: bool) -> Reader:
     """Rows in float64 and their classes; columns count from 0 if one of them has that number, else from 1."""
     base: bool | str = "auto"  # scikit-learn sees by itself, if it sees all
+    piecewise = piecewise and os.path.isfile(path)  # pipes cannot be read twice
     if piecewise:
-        base = any(b" 0" in piece and _ZERO.search(piece) is not None for piece in line_pieces(path, True))
+        base = any(b"0:" in piece and _ZERO.search(piece) is not None for piece in line_pieces(path, True))
     found = []
     for piece in line_pieces(path, piecewise):
         try:

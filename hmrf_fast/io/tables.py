@@ -216,11 +216,15 @@ def _parquet(path: str | os.PathLike[str], n_rows: int | None) -> Iterator[Table
     first = 0
     try:
         with pyarrow.parquet.ParquetFile(source) as file:
+            names = file.schema_arrow.names
+            twice = next((name for name in names if names.count(name) > 1), None)
+            if twice is not None:
+                raise FileError(f"{path}: has two columns {twice!r}; rename one")
             for batch in [file.read()] if n_rows is None else file.iter_batches(n_rows):
                 yield Table(str(path), batch.to_pydict(), None, batch.num_rows, first)
                 first += batch.num_rows
             if first == 0 and n_rows is not None:
-                yield Table(str(path), {name: [] for name in file.schema_arrow.names}, None, 0)
+                yield Table(str(path), {name: [] for name in names}, None, 0)
     except (pyarrow.ArrowException, OSError) as error:
         raise FileError(f"{path}: cannot be read as Parquet ({in_short(error)}); write it anew") from error
 

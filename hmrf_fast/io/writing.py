@@ -15,9 +15,8 @@ from sklearn.datasets import dump_svmlight_file
 from hmrf_fast.atomic import replace_file
 from hmrf_fast.errors import FileError
 from hmrf_fast.io.dataset import DataSet
-from hmrf_fast.io.reading import SVMLIGHT
+from hmrf_fast.io.reading import SVMLIGHT, stored
 from hmrf_fast.io.sources import kind_of, missing
-from hmrf_fast.rows.convert import write_matrix
 
 __all__ = ["write"]
 
@@ -27,7 +26,7 @@ def write(data: DataSet, path: str | os.PathLike[str]) -> None:
 
     Endings are ``.npz``, ``.mtx``, ``.svm`` (or ``.svmlight``, ``.libsvm``), ``.h5ad`` and ``.store`` (rows to be read
     from disk block by block); without one, a folder that keeps everything. ``.npz`` and ``.mtx`` hold the matrix alone,
-    svmlight also classes as numbers, ``.h5ad`` ids, classes and names of features.
+    svmlight also classes as numbers, ``.h5ad`` and ``.store`` ids, classes and names of features.
 
     Parameters
     ----------
@@ -50,7 +49,7 @@ def write(data: DataSet, path: str | os.PathLike[str]) -> None:
         elif kind in SVMLIGHT:
             replace_file(path, lambda file: file.write(_svmlight(data)))
         elif kind == "store":
-            write_matrix(path, data.in_memory())
+            stored(data, path)
         elif kind == "h5ad":
             _h5ad(data, path)
         else:

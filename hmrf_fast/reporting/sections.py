@@ -104,6 +104,8 @@ def objective(facts: Facts) -> str:
 
 def weights(facts: Facts) -> str:
     learned = facts.weights
+    if dict(facts.summary).get("metric") == "mahalanobis":
+        return "<p>A matrix per cluster was learned in place of feature weights: <code>metric_matrix_</code>.</p>"
     if not learned.learned:
         return "<p>All features weigh the same: none were learned (<code>learn_weights=True</code> would).</p>"
     top = max((abs(weight) for _, weight in learned.highest), default=1.0) or 1.0

@@ -64,6 +64,10 @@ class DiskRows(Rows):
         self.bounds = pool.even_pieces(self.indptr, max(1, int(self.block_mb * 2**20) // entry))
         self._kept: list[Few] = []
 
+    def __repr__(self) -> str:
+        n_rows, n_features = self.shape
+        return f"DiskRows({str(self.path)!r}: {n_rows} x {n_features}, {self.indptr[-1]} values, {self.dtype})"
+
     def _kinds(self) -> dict[str, np.dtype]:
         return {"indptr": np.dtype("<i8"), "indices": np.dtype("<i4"), "values": self.dtype}
 
