@@ -49,16 +49,11 @@ def in_short(error: BaseException | str) -> str:
 
 
 class HMRFError(Exception):
-    """Base of every error raised on purpose by this library; its message is one line, whatever names it quotes.
+    """Base of every error raised on purpose by this library; its message is one line, whatever names it quotes:
+    characters that cannot be printed, which names in files may hold, are shown as escapes."""
 
-    Parameters
-    ----------
-    *told
-        The message. Characters that cannot be printed, which names in files may hold, are shown as escapes.
-    """
-
-    def __init__(self, *told: Any) -> None:
-        super().__init__(*(_printable(one) if isinstance(one, str) else one for one in told))
+    def __str__(self) -> str:
+        return _printable(super().__str__())
 
 
 def _printable(text: str) -> str:
