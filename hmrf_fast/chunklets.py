@@ -14,7 +14,7 @@ from scipy.linalg import solve_triangular
 from threadpoolctl import threadpool_limits
 
 from hmrf_fast.em import Options
-from hmrf_fast.geometry import Problem, content_keys
+from hmrf_fast.geometry import Problem
 from hmrf_fast.low_rank import best_labels
 from hmrf_fast.neighborhood_seeds import matrix_of
 from hmrf_fast.penalties import first_of_component
@@ -49,13 +49,14 @@ def learn_from_must_links(problem: Problem, seeds: Seeds, options: Options, n_in
     weight = problem.sample_weight / problem.sample_weight.mean()
     taught = (np.bincount(component)[component] > 1) & (weight > 0)
     rows, scale = _standards(problem, weight)
-    gain, count = held_out_gain(rows * scale, component, weight, taught, problem.order)
+    keys = scale_free_keys(rows * scale)
+    gain, count = held_out_gain(rows * scale, component, weight, taught, np.argsort(keys, kind="stable"))
     small = problem.n_rows < problem.n_clusters * problem.n_features  # clusters, whose matrices hang on the ridge
     sure = not small and gain >= LEAST_GAIN and gain * np.sqrt(count) >= LEAST_EVIDENCE
     turn = np.diag(scale)
     if sure:
         turn = scale[:, None] * whitening(rows[taught] * scale, component[taught], weight[taught])
-    short, rng, keys = turned(rows, turn), np.random.default_rng(seed), content_keys(problem)
+    short, rng = turned(rows, turn), np.random.default_rng(seed)
     chosen = [seeds] if seeds.share.shape[0] == 0 else [seeds, no_seeds(problem.n_rows)]
     labels = [
         best_labels(problem, short, "sqeuclidean", each, options, n_init, rng, keys, number)
@@ -68,7 +69,7 @@ def held_out_gain(
     rows: np.ndarray, component: np.ndarray, weight: np.ndarray, taught: np.ndarray, order: np.ndarray
 ) -> tuple[float, int]:
     """How much better left-out rows are told from any by a learned matrix, see ``LEAST_GAIN``, and how many there were;
-    ``order`` (n,) is that of the rows by content, which numbers of rows do not change."""
+    ``order`` (n,) is one of the rows that their numbers do not change."""
     if np.count_nonzero(taught) < FOLDS:
         return 0.0, 0
     place = np.argsort(order)
@@ -88,6 +89,12 @@ def held_out_gain(
         gain[fold] = (areas[0] - areas[1]) * tried.size, tried.size
     total, count = gain.sum(axis=0)
     return float(total / max(count, 1.0)), int(count)
+
+
+def scale_free_keys(rows: np.ndarray) -> np.ndarray:
+    """(n,) uint64 that stand for the content of standardised rows, as hashes do, whatever scale they had before."""
+    place = np.unique(np.round(rows, 6), axis=0, return_inverse=True)[1].ravel()
+    return np.random.default_rng(0).permutation(place.max() + 1).astype(np.uint64)[place]
 
 
 def _area(

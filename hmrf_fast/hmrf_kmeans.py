@@ -74,12 +74,12 @@ class HMRFKMeans(ConstrainedClusterer):
         The start; "auto" by default. Neighbourhoods of must-linked rows seed the first clusters in all named ones (more
         of them than clusters: weighted farthest-first). The rest comes from: the best of ``n_init`` constrained runs in
         each of several truncated SVDs, annealed (under "cosine" and "pearson") and polished in the full space
-        ("low_rank"); the rows farthest from the seeds by distance times sample weight ("neighborhoods"); rows drawn by
-        distance ("k-means++") or by sample weight alone ("random"); the global centroid with each coordinate multiplied
-        by 1 + 0.7 (U - 0.5) ("printed", the authors' program). "auto" is "low_rank" where X has more than ten distinct
-        rows and features, else "k-means++". On three news corpora the printed start alone ends near chance, the
-        low-rank one reaches without any constraint what the paper reports for 500. A callable gets ``(X, n_clusters,
-        random_state=seed)`` and returns centroids.
+        ("low_rank"); the rows farthest from the seeds ("neighborhoods"); rows drawn by distance ("k-means++") or by
+        sample weight alone ("random"); the global centroid with each coordinate multiplied by 1 + 0.7 (U - 0.5)
+        ("printed", the authors' program). "auto" is "low_rank" where X has more than ten distinct rows and features,
+        else "k-means++". On three news corpora the printed start alone ends near chance, the low-rank one reaches
+        without any constraint what the paper reports for 500. A callable gets
+        ``(X, n_clusters, random_state=seed)`` and returns centroids.
     n_init : int, default=10
         Number of random starts; the lowest objective wins. With priced constraints every second one of "k-means++"
         and "low_rank" ignores the neighbourhoods, since a few pairs can make bad seeds. For "low_rank" the best of

@@ -111,8 +111,8 @@ def _complete(
     field: Field, seeded: np.ndarray, nearest: np.ndarray, rng: np.random.Generator, greedy: bool
 ) -> np.ndarray:
     """Add rows until there are K centroids: drawn with probability weight * D to the nearest so far (k-means++,
-    Arthur and Vassilvitskii 2007), or always the one of largest weight * D when ``greedy``. ``nearest`` (n,) are
-    distances to the seeded ones.
+    Arthur and Vassilvitskii 2007), or always the farthest when ``greedy``. ``nearest`` (n,) are distances to the
+    seeded ones.
 
     Cost nnz per centroid."""
     centers = list(seeded)
@@ -121,8 +121,7 @@ def _complete(
         if not chance.sum() > 0:
             chance = field.usable
         if greedy and centers:
-            far = np.where(field.usable > 0, nearest, 0.0) * field.usable
-            row = int(field.order[np.argmax(far[field.order])])
+            row = int(field.order[np.argmax((nearest * (field.usable > 0))[field.order])])
         else:
             row = _draw(chance, field.order, rng)
         centers.append(row_center(field.problem, row))

@@ -9,8 +9,6 @@ from __future__ import annotations
 
 import functools
 import hashlib
-import pickle
-import struct
 import warnings
 from pathlib import Path
 
@@ -35,11 +33,7 @@ def _source_stamp() -> str:
 STAMP = _source_stamp()
 _warned = False
 
-# What reading a torn or foreign cache file raises, between the system, pickle, numba and LLVM.
-_DAMAGE = (
-    OSError, EOFError, MemoryError, RuntimeError, ValueError, TypeError, LookupError, AttributeError, ImportError,
-    OverflowError, AssertionError, pickle.PickleError, struct.error,
-)  # fmt: skip
+# Where the errors come from that reading a torn or foreign cache file raises.
 _READERS = {"builtins", "pickle", "_pickle", "struct", "numba", "llvmlite"}
 
 
@@ -62,7 +56,7 @@ class _ForgivingCache(FunctionCache):
     def load_overload(self, sig, target_context):
         try:
             return super().load_overload(sig, target_context)
-        except _DAMAGE as error:
+        except Exception as error:
             if not _is_of_the_cache(error):
                 raise
             return None  # compiling anew is always right
@@ -70,7 +64,7 @@ class _ForgivingCache(FunctionCache):
     def save_overload(self, sig, data):
         try:
             super().save_overload(sig, data)
-        except _DAMAGE as error:
+        except Exception as error:
             if not _is_of_the_cache(error):
                 raise
             if isinstance(error, OSError):
@@ -84,7 +78,7 @@ class _ForgivingCache(FunctionCache):
             super().save_overload(sig, data)
         except RuntimeError:  # Ctrl-C during the compilation has left nothing to save
             return
-        except _DAMAGE as error:
+        except Exception as error:
             if not _is_of_the_cache(error):
                 raise
             _warn_once(error)

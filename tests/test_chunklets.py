@@ -8,7 +8,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hmrf_fast import HMRFKMeans
-from hmrf_fast.chunklets import FOLDS, PRIOR_COUNT, PRIOR_VARIANCE, deviations, held_out_gain, whitening
+from hmrf_fast.chunklets import (
+    FOLDS,
+    PRIOR_COUNT,
+    PRIOR_VARIANCE,
+    deviations,
+    held_out_gain,
+    scale_free_keys,
+    whitening,
+)
 from hmrf_fast.protocol import draw_pairs
 from hmrf_fast.scores import normalized_mutual_information
 
@@ -65,6 +73,15 @@ def test_gain_equals_its_definition_whatever_the_numbers_of_rows(seed):
     new = rng.permutation(40)  # row new[i] becomes row i
     moved = held_out_gain(rows[new], component[new], weight[new], taught[new], np.argsort(new)[order])
     assert moved == (pytest.approx(gain, abs=1e-9), count)
+
+
+def test_keys_follow_from_the_rows_alone():
+    rng = np.random.default_rng(0)
+    rows, new = rng.standard_normal((30, 3))[rng.integers(20, size=30)], rng.permutation(30)
+    keys = scale_free_keys(rows)
+    assert np.array_equal(scale_free_keys(rows[new]), keys[new])
+    assert np.array_equal(np.unique(scale_free_keys(np.repeat(rows, 2, axis=0))), np.unique(keys))
+    assert np.array_equal(keys[:, None] == keys, np.all(rows[:, None] == rows, axis=2))
 
 
 def test_few_must_links_teach_nothing():

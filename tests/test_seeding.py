@@ -82,14 +82,6 @@ def test_farthest_rows_complete_the_seeds():
     assert found[2, 0] == 9.0
 
 
-def test_farthest_rows_count_by_their_weight():
-    """As k-means++ does: what has next to no weight must not take a cluster."""
-    X = np.array([[1.0], [1], [5], [5], [100], [100]])
-    model = HMRFKMeans(2, metric="sqeuclidean", init="neighborhoods", random_state=0)
-    model.fit(X, sample_weight=[1e8] * 4 + [1e-8] * 2)
-    assert np.sort(model.cluster_centers_.ravel()) == pytest.approx([1.0, 5.0])
-
-
 def test_printed_rest_stays_within_35_percent_of_the_global_centroid():
     X = np.random.default_rng(0).random((20, 50)) + 0.1
     starts = restarts(problem_of(X, "sqeuclidean", 3), seeds([-1] * 20), "printed", 2, np.random.default_rng(0), False)
