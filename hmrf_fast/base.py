@@ -16,7 +16,7 @@ from hmrf_fast import inputs
 from hmrf_fast.assembly import Task, assemble, warn_of
 from hmrf_fast.batches import BatchLearner
 from hmrf_fast.checkpoint import Journey, start_journey
-from hmrf_fast.chunklets import learn_from_must_links
+from hmrf_fast.chunklets import learn_from_must_links, nothing_taught
 from hmrf_fast.constraint_report import Suspect, build_report
 from hmrf_fast.constraints import Constraints
 from hmrf_fast.doubt import Doubted, Setting, doubt, without
@@ -174,9 +174,11 @@ class Clusterer(Reported, BatchLearner, CentroidModel):
         plain = self._assemble(simple, near, known, sample_weight, self.n_clusters, merged_into)
         seed = journey.place.seed
         first = starts(plain.problem, plain.seeds, simple, generator(seed), matrix)
-        if not isinstance(settings.init, str):  # but centroids from the caller
+        if isinstance(settings.init, str):
+            lesson = learn_from_must_links(plain.problem, plain.seeds, simple.options, settings.n_init, seed)
+        else:  # centroids from the caller are the only start
             first = (start._replace(centers=start.centers - shift) for start in first)
-        lesson = learn_from_must_links(plain.problem, plain.seeds, simple.options, settings.n_init, seed)
+            lesson = nothing_taught(plain.problem)
         frame, labellings = learn_frame(plain.problem, first, lesson, simple.options, settings.weight_prior, seed)
         frame = frame._replace(mean=frame.mean + shift)
         task = self._assemble(settings, frame.lift(matrix), known, sample_weight, self.n_clusters, merged_into, plain)

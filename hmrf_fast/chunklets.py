@@ -42,6 +42,11 @@ class Lesson(NamedTuple):
     )  # (d, d): rows minus their mean, times this, deviate within classes with unit covariance, if taught
 
 
+def nothing_taught(problem: Problem) -> Lesson:
+    """The features as they are, and no labels."""
+    return Lesson(False, [], np.eye(problem.n_features))
+
+
 def learn_from_must_links(problem: Problem, seeds: Seeds, options: Options, n_init: int, seed: int) -> Lesson:
     """The matrix, and the best labels of ``n_init`` runs under it, seeded by neighbourhoods and not; else the labels of
     such runs on features of one scale. Cost n d^2, and the runs."""
@@ -49,13 +54,14 @@ def learn_from_must_links(problem: Problem, seeds: Seeds, options: Options, n_in
     weight = problem.sample_weight / problem.sample_weight.mean()
     taught = (np.bincount(component)[component] > 1) & (weight > 0)
     rows, scale = _standards(problem, weight)
-    keys = scale_free_keys(rows * scale)
-    gain, count = held_out_gain(rows * scale, component, weight, taught, np.argsort(keys, kind="stable"))
-    small = problem.n_rows < problem.n_clusters * problem.n_features  # clusters, whose matrices hang on the ridge
-    sure = not small and gain >= LEAST_GAIN and gain * np.sqrt(count) >= LEAST_EVIDENCE
+    standard = rows * scale
+    keys, sure = scale_free_keys(standard), False
+    if problem.n_rows >= problem.n_clusters * problem.n_features:  # the matrices of smaller clusters hang on the ridge
+        gain, count = held_out_gain(standard, component, weight, taught, np.argsort(keys, kind="stable"))
+        sure = gain >= LEAST_GAIN and gain * np.sqrt(count) >= LEAST_EVIDENCE
     turn = np.diag(scale)
     if sure:
-        turn = scale[:, None] * whitening(rows[taught] * scale, component[taught], weight[taught])
+        turn = scale[:, None] * whitening(standard[taught], component[taught], weight[taught])
     short, rng = turned(rows, turn), np.random.default_rng(seed)
     chosen = [seeds] if seeds.share.shape[0] == 0 else [seeds, no_seeds(problem.n_rows)]
     labels = [

@@ -106,7 +106,7 @@ def learn_frame(
     plain = options._replace(learn_weights=False, callback=None)
     best: list[EMResult] = []
     found = []
-    for number, start in enumerate(starts):
+    for number, start in enumerate(() if lesson.taught else starts):
         result = run(problem, start, plain, seed + number)
         best = keep_best(best, result)
         found.append(result.labels)

@@ -42,7 +42,7 @@ def cell_blocks(path: Path, piecewise: bool) -> Reader:
                 blocks = iter([read_elem(file["X"])])
             size = (0, 0)
             for block in blocks:
-                refuse_damaged(block)
+                _refuse_damaged(block)
                 size = size[0] + block.shape[0], block.shape[1]
                 yield block
             rows, columns = read_elem(file["obs"]), read_elem(file["var"])
@@ -59,7 +59,7 @@ def cell_blocks(path: Path, piecewise: bool) -> Reader:
     return {"ids": ids if len(set(ids)) == len(ids) else None, "labels": told, "feature_names": names}
 
 
-def refuse_damaged(block: Any) -> None:
+def _refuse_damaged(block: Any) -> None:
     """ValueError for numbers that are none, and for entries outside of the matrix."""
     if block.dtype.kind not in "biuf":
         raise ValueError(f"X holds {block.dtype}, not real numbers")
