@@ -204,3 +204,17 @@ def test_what_it_cannot_do_is_said():
         model.fit(X)
     plain = model.set_params(warm_start=False, metric="sqeuclidean").fit(X)
     assert not hasattr(plain, "metric_matrix_") and plain.transform(X).shape == (len(X), 3)
+
+
+def test_centroids_of_the_caller_are_the_only_start():
+    """Also where must-links would teach others: the first E-step goes by them, and one start is all that is tried."""
+    X, y, pairs = blobs(3)
+    centers = np.stack([X[y == c].mean(0) for c in range(3)])
+    tried = []
+    model = HMRFKMeans(
+        3, metric="mahalanobis", init=centers, random_state=0, callback=lambda told: tried.append(told["start"])
+    )
+    model.fit(X, **pairs)
+    assert set(tried) <= {0, 1}  # as it is, and improved by one matrix for all clusters
+    with pytest.raises(InputError):
+        model.set_params(init=centers[:2]).fit(X, **pairs)
