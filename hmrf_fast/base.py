@@ -25,6 +25,7 @@ from hmrf_fast.editing import Training
 from hmrf_fast.edits import Edit
 from hmrf_fast.em import Options, Start, run
 from hmrf_fast.errors import ConvergenceWarning, EmptyClusterWarning, InputError
+from hmrf_fast.evidence import evidence, words_decide
 from hmrf_fast.fingerprint import fingerprint
 from hmrf_fast.full_matrices import Frame, learn_frame, near_origin, refuse_long
 from hmrf_fast.groups import Grouping
@@ -114,6 +115,8 @@ class Clusterer(Reported, BatchLearner, CentroidModel):
             task = task._replace(resolved=doubted.mark(task.resolved))
         warn_of(task)
         options = finish_options(settings, task.problem)
+        if not warm and words_decide(task.problem, settings):
+            options = options._replace(judge=evidence)
         logger.log(self._level(), "%d rows, %d under constraints", task.problem.n_rows, task.problem.graph.rows.size)
 
         def one(number: int, start: Start | Progress) -> EMResult:

@@ -12,7 +12,7 @@ from hmrf_fast.e_step import assign, free_search, violations
 from hmrf_fast.geometry import Geometry, Problem, measure
 from hmrf_fast.kernels.metrics import data_cost
 from hmrf_fast.kernels.rng import mix
-from hmrf_fast.kernels.types import ClusterTerms
+from hmrf_fast.kernels.types import ClusterTerms, Sums
 from hmrf_fast.m_step import SumTable, center_clusters, statistics, sum_rows, table_products, update_sums
 from hmrf_fast.outcomes import EMResult, Progress, Revision
 from hmrf_fast.relocation import refill
@@ -30,6 +30,7 @@ class Options(NamedTuple):
     learning_rate: float = 0.0
     smoothing: tuple[float, float] = (0.0, 0.0)  # first and smallest value; halved in between
     callback: Callable[[dict[str, Any]], None] | None = None
+    judge: Callable[[Problem, Sums], float] | None = None  # evidence for the labels, given their sums
     watch: Callable[[Callable[[], Progress]], None] | None = None  # called between sub-steps, with the way to see where
 
 
@@ -163,8 +164,7 @@ class _Loop:
         self.labels, self.centers = start.labels, start.centers
         self.clusters = self._cluster_terms()
         self._sum()
-        fresh = self.problem.metric.centers(self.statistic, self.geometry.weights, self.alpha)
-        self.centers[changed] = fresh[changed]
+        self.centers[changed] = self.problem.metric.centers(self.statistic, self.geometry.weights, self.alpha)[changed]
         self.centers = self._share_merged(self.centers)
         self.clusters = self._cluster_terms()
         self._multiply()
@@ -296,4 +296,5 @@ class _Loop:
         return EMResult(
             self.labels, self.centers, self.geometry.weights, self.alpha, self._data(), self.history[-1], self.history,
             self.steps, min(self.iteration, self.options.max_iter), self.converged, n_empty,
+            0.0 if self.options.judge is None else self.options.judge(self.problem, self.statistic),
         )  # fmt: skip

@@ -84,6 +84,9 @@ class HMRFKMeans(ConstrainedClusterer):
         Number of random starts; the lowest objective wins. With priced constraints every second one of "k-means++"
         and "low_rank" ignores the neighbourhoods, since a few pairs can make bad seeds. For "low_rank" the best of
         either half is chosen in each truncated SVD, and these (starts 0, 1, ... of the log) compete in the full space.
+        Of such starts on rows that can be texts (cosine, no negative values) whose objectives lie within 0.2 % of the
+        lowest, the one wins under whose labels the words of the rows are most probable: that close, the lowest
+        objective is chance (news: .37 in place of .35 NMI with 100 pairs).
     e_step : {"block_icm", "icm"}, default="block_icm"
         "icm" moves one row at a time until nothing changes (section 3.4); "block_icm" then also moves whole must-link
         neighbourhoods, and repeats. Never worse than "icm" from the same start.

@@ -6,6 +6,9 @@ from typing import NamedTuple
 
 import numpy as np
 
+ROOM = 2e-3  # share of the lowest objective within which evidence chooses
+ROUNDING = 1e-9  # share by which two sums of the same numbers may differ
+
 
 class EMResult(NamedTuple):
     """A finished run; labels are the E-step's answer to the centroids."""
@@ -21,6 +24,7 @@ class EMResult(NamedTuple):
     n_iter: int
     converged: bool
     n_empty: int
+    evidence: float = 0.0  # see ``evidence.py``; 0 where objectives alone decide
 
 
 class Progress(NamedTuple):
@@ -54,12 +58,21 @@ class Revision(NamedTuple):
 
 
 def keep_best(kept: list[EMResult], result: EMResult) -> list[EMResult]:
-    """The results that may be the answer once there is one more; the first of them is the best so far.
+    """The results that may be the answer once there is one more, two at most; the first of them is the best so far.
 
-    The lowest objective wins; of results that are equal up to rounding the first, so that rounding never chooses. All
-    others are let go, since each holds a table of centroids.
+    The lowest objective wins, or, of those that lie within ``ROOM`` of it, the one with the most evidence, if there is
+    any; of results that are equal up to rounding the first, so that rounding never chooses. All others are let go,
+    since each holds a table of centroids.
     """
-    if kept and not result.objective < kept[-1].objective:
-        return kept
-    bound = result.objective + 1e-9 * abs(result.objective)
-    return [*(one for one in kept if one.objective <= bound), result]
+    lowest = _first_lowest([*kept, result], [one.objective for one in (*kept, result)])
+    if not result.evidence:
+        return [lowest]
+    bound = lowest.objective + ROOM * abs(lowest.objective)
+    near = [one for one in (*kept, result) if one.objective <= bound]
+    chosen = _first_lowest(near, [-one.evidence for one in near])
+    return [chosen] if chosen is lowest else [chosen, lowest]
+
+
+def _first_lowest(results: list[EMResult], values: list[float]) -> EMResult:
+    lowest = min(values)
+    return results[next(k for k, value in enumerate(values) if value <= lowest + ROUNDING * abs(lowest))]

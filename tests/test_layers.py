@@ -40,6 +40,7 @@ LAYERS = (
         "chunklets",
         "full_matrices",
         "start",
+        "evidence",
         "em",
         "outcomes",
         "convergence",

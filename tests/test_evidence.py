@@ -1,0 +1,132 @@
+"""The evidence for labellings, and what it chooses between."""
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from engine_helpers import examples, instances
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy.special import gammaln
+
+from hmrf_fast import HMRFKMeans, datasets
+from hmrf_fast.evidence import evidence, words_decide
+from hmrf_fast.geometry import build_problem, measure
+from hmrf_fast.inputs import as_corpus
+from hmrf_fast.m_step import statistics, sum_rows
+from hmrf_fast.outcomes import ROOM, ROUNDING, EMResult, keep_best
+from hmrf_fast.penalties import empty_graph
+
+
+def plain_evidence(X, labels, weight, n_clusters):
+    """The same in dense NumPy."""
+    rows = X.toarray().astype(float)
+    length = np.linalg.norm(rows, axis=1, keepdims=True)
+    rows = rows / np.where(length > 0, length, 1.0) * weight[:, None]
+    sums = np.stack([rows[labels == h].sum(axis=0) for h in range(n_clusters)])
+    if not sums.sum() > 0:
+        return 0.0
+    share = sums.sum(axis=0) / sums.sum()
+    prior = (share * np.count_nonzero(share))[share > 0]
+    total = gammaln(1.0 + np.bincount(labels, weight, n_clusters)).sum()
+    for seen in (sums * sums.sum() / weight.sum())[:, share > 0]:
+        total += gammaln(prior.sum()) - gammaln(prior.sum() + seen.sum())
+        total += (gammaln(prior + seen) - gammaln(prior)).sum()
+    return total
+
+
+def measured(X, labels, weight, n_clusters, n_threads=1):
+    problem = build_problem(as_corpus(X), "cosine", weight, empty_graph(), n_clusters, n_threads=n_threads)
+    geometry = measure(problem, np.ones(problem.n_features))
+    return evidence(problem, statistics(problem, geometry, sum_rows(problem, geometry, labels.astype(np.int32))))
+
+
+@examples(60)
+@given(instances(metrics=("i_divergence",), zero_rows=True))
+def test_agrees_with_the_formula(one):
+    told = measured(one.X, one.labels, one.sample_weight, one.K)
+    assert told == pytest.approx(plain_evidence(one.X, one.labels, one.sample_weight, one.K), rel=1e-9, abs=1e-9)
+
+
+@examples(40)
+@given(instances(metrics=("i_divergence",)), st.randoms(use_true_random=False))
+def test_order_repeats_and_threads_change_nothing(one, random):
+    told = measured(one.X, one.labels, one.sample_weight, one.K)
+    order = np.array(random.sample(range(len(one.labels)), len(one.labels)))
+    permuted = measured(one.X[order], one.labels[order], one.sample_weight[order], one.K)
+    assert permuted == pytest.approx(told, rel=1e-12)
+    assert measured(one.X, one.labels, one.sample_weight, one.K, n_threads=2) == told
+    twice = sp.vstack([one.X, one.X], format="csr")
+    halved = measured(twice, np.tile(one.labels, 2), np.tile(one.sample_weight / 2, 2), one.K)
+    assert halved == pytest.approx(told, rel=1e-12)
+
+
+def test_true_classes_have_more_evidence_than_any_few_rows_moved():
+    X, y = datasets.load("classic400", return_X_y=True)
+    rng, ones = np.random.default_rng(0), np.ones(len(y))
+    true = measured(X, y, ones, 3)
+    for count in (5, 40, 200):
+        moved = y.copy()
+        moved[rng.permutation(len(y))[:count]] = rng.integers(3, size=count)
+        assert measured(X, moved, ones, 3) < true
+
+
+def result_of(objective, evidence=0.0):
+    return EMResult(None, None, None, 0.0, objective, objective, [], [], 1, True, 0, evidence)
+
+
+def best_of(*results):
+    kept = []
+    for one in results:
+        kept = keep_best(kept, one)
+        assert len(kept) <= 2
+    return results.index(kept[0])
+
+
+@given(
+    st.lists(st.tuples(st.floats(1.0, 1.01), st.floats(-9.0, -1.0)), min_size=1, max_size=6),
+)
+def test_evidence_chooses_among_objectives_that_are_as_good_as_equal(drawn):
+    results = [result_of(*one) for one in drawn]
+    chosen = results[best_of(*results)]
+    lowest = min(one.objective for one in results)
+    assert chosen.objective <= lowest * (1 + ROOM)
+    nobody_else = [one for one in results if one.objective <= lowest * (1 + ROUNDING)]
+    assert chosen.evidence >= max(one.evidence for one in nobody_else) - 1e-7
+
+
+def test_objectives_decide_where_there_is_no_evidence():
+    assert best_of(result_of(1.0), result_of(1.0 - 1e-6), result_of(1.001)) == 1
+    assert best_of(result_of(1.0), result_of(1.0 - 1e-13)) == 0, "rounding never chooses"
+    assert best_of(result_of(1.0, -5.0), result_of(1.001, -4.0), result_of(1.1, -1.0)) == 1
+    assert best_of(result_of(1.0, -5.0), result_of(0.9, -9.0), result_of(0.9001, -8.0)) == 2
+
+
+def decides(X, **settings):
+    model = HMRFKMeans(3, **settings)
+    problem = build_problem(as_corpus(X), model.metric, np.ones(X.shape[0]), empty_graph(), 3)
+    return words_decide(problem, model._settings())
+
+
+def test_only_rows_that_can_be_texts_are_judged_by_words():
+    X, _ = datasets.load("news_similar_3", return_X_y=True)
+    assert decides(X)
+    assert decides(X, init="low_rank")
+    assert not decides(X, init="k-means++")
+    assert not decides(X, learn_weights=True)
+    assert not decides(X, metric="pearson")
+    assert not decides(X, metric="i_divergence")
+    signed = X.copy()
+    signed.data[::2] *= -1
+    assert not decides(signed)
+
+
+def test_the_choice_is_one_of_the_best_starts():
+    X, _ = datasets.load("news_similar_3", return_X_y=True)
+    other = []
+    for seed in range(4):
+        last = {}
+        model = HMRFKMeans(3, random_state=seed, callback=lambda told, last=last: last.update({told["start"]: told}))
+        lowest = min(told["objective"] for told in (model.fit(X), last)[1].values())
+        assert model.objective_ <= lowest * (1 + ROOM)
+        other.append(model.objective_ > lowest * (1 + ROUNDING))
+    assert any(other), "evidence never chose another than the lowest objective"
