@@ -25,7 +25,6 @@ from hmrf_fast.editing import Training
 from hmrf_fast.edits import Edit
 from hmrf_fast.em import Options, Start, run
 from hmrf_fast.errors import ConvergenceWarning, EmptyClusterWarning, InputError
-from hmrf_fast.evidence import evidence, words_decide
 from hmrf_fast.fingerprint import fingerprint
 from hmrf_fast.full_matrices import Frame, learn_frame, near_origin, refuse_long
 from hmrf_fast.groups import Grouping
@@ -38,7 +37,7 @@ from hmrf_fast.prediction import CentroidModel
 from hmrf_fast.reporting.estimator import Reported
 from hmrf_fast.settings import Known, Settings, finish_options, given_knowledge, is_array, priced, thread_count
 from hmrf_fast.sources import check_source, in_memory
-from hmrf_fast.start import starts
+from hmrf_fast.start import judge_for, starts
 
 logger = logging.getLogger("hmrf_fast")
 
@@ -115,8 +114,8 @@ class Clusterer(Reported, BatchLearner, CentroidModel):
             task = task._replace(resolved=doubted.mark(task.resolved))
         warn_of(task)
         options = finish_options(settings, task.problem)
-        if not warm and words_decide(task.problem, settings):
-            options = options._replace(judge=evidence)
+        if not warm:
+            options = options._replace(judge=judge_for(task.problem, settings))
         logger.log(self._level(), "%d rows, %d under constraints", task.problem.n_rows, task.problem.graph.rows.size)
 
         def one(number: int, start: Start | Progress) -> EMResult:

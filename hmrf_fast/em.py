@@ -9,10 +9,11 @@ import numpy as np
 
 from hmrf_fast.convergence import Rest
 from hmrf_fast.e_step import assign, free_search, violations
+from hmrf_fast.evidence import Judge
 from hmrf_fast.geometry import Geometry, Problem, measure
 from hmrf_fast.kernels.metrics import data_cost
 from hmrf_fast.kernels.rng import mix
-from hmrf_fast.kernels.types import ClusterTerms, Sums
+from hmrf_fast.kernels.types import ClusterTerms
 from hmrf_fast.m_step import SumTable, center_clusters, statistics, sum_rows, table_products, update_sums
 from hmrf_fast.outcomes import EMResult, Progress, Revision
 from hmrf_fast.relocation import refill
@@ -30,7 +31,7 @@ class Options(NamedTuple):
     learning_rate: float = 0.0
     smoothing: tuple[float, float] = (0.0, 0.0)  # first and smallest value; halved in between
     callback: Callable[[dict[str, Any]], None] | None = None
-    judge: Callable[[Problem, Sums], float] | None = None  # evidence for the labels, given their sums
+    judge: Judge = Judge()
     watch: Callable[[Callable[[], Progress]], None] | None = None  # called between sub-steps, with the way to see where
 
 
@@ -142,8 +143,7 @@ class _Loop:
         )  # fmt: skip
 
     def _resume(self, past: Progress) -> None:
-        """Sums follow from labels, and tables from centroids, bit for bit; their products depend on how they came
-        about."""
+        """Sums follow from labels, tables from centroids, bit for bit; their products depend on how they came about."""
         self.centers, self.alpha, self.rate = past.centers, past.alpha, past.rate
         self.clusters = self._cluster_terms()
         self.clusters.inverse[:], self.clusters.offset[:], self.clusters.cross[:] = past.terms
@@ -296,5 +296,5 @@ class _Loop:
         return EMResult(
             self.labels, self.centers, self.geometry.weights, self.alpha, self._data(), self.history[-1], self.history,
             self.steps, min(self.iteration, self.options.max_iter), self.converged, n_empty,
-            0.0 if self.options.judge is None else self.options.judge(self.problem, self.statistic),
+            *self.options.judge.weigh(self.problem, self.statistic, self.history[-1] - self._data()),
         )  # fmt: skip

@@ -1,39 +1,52 @@
-"""Which of two labellings explains the words better: the choice between starts whose objectives are as good as equal.
+"""Which of two labellings explains the rows better: the choice between starts whose objectives mislead.
 
 On a few hundred sparse rows the lowest of several objectives a thousandth apart is chance: each row is part of its
-centroid and brings most of its likeness to it along. The probability of the words given the labels, with the unknown
-word frequencies of each cluster integrated out (a multinomial with a Dirichlet prior; Minka, Estimating a Dirichlet
-distribution, 2000; as in the naive Bayes mixtures of Nigam, McCallum, Thrun and Mitchell, 2000), charges for that.
+centroid and brings most of its likeness to it along. Matrices per cluster fit small clusters as closely as their rows
+are few. The probability of the rows given the labels, with the unknown parameters of each cluster integrated out,
+charges for both.
 """
 
 from __future__ import annotations
 
-from typing import Any
+from typing import NamedTuple
 
 import numpy as np
-from scipy.special import gammaln
+from scipy.special import gammaln, multigammaln
+from threadpoolctl import threadpool_limits
 
 from hmrf_fast.geometry import Problem
 from hmrf_fast.kernels import pool
 from hmrf_fast.kernels.evidence import word_evidence
+from hmrf_fast.kernels.mahalanobis import plain_width
 from hmrf_fast.kernels.types import Sums
-from hmrf_fast.low_rank import usable_ranks
+
+ROOM = 2e-3  # share of the lowest objective within which words choose
+PRIOR_ROWS = 10.0  # that the prior of a covariance is worth
+PRIOR_MEAN_ROWS = 0.1  # and that of a mean
 
 
-def words_decide(problem: Problem, settings: Any) -> bool:
-    """Whether rows can be taken for texts and starts come from their low-rank structure: cosine, no negative value, no
-    learned weights, under which objectives of starts are not on one scale."""
-    metric = problem.metric
-    directional = metric.directional and not metric.centred and not problem.signed
-    named = isinstance(settings.init, str) and settings.init in ("auto", "low_rank")
-    return directional and named and not settings.options.learn_weights and bool(usable_ranks(problem))
+class Judge(NamedTuple):
+    """What chooses between the results of several starts."""
+
+    kind: str = "objective"  # or "words", "matrices"
+
+    def weigh(self, problem: Problem, sums: Sums, penalty: float) -> tuple[float, float]:
+        """Evidence, and how far above the lowest objective it may choose; ``penalty`` is the objective's part that
+        constraints make."""
+        if self.kind == "words":
+            return word_probability(problem, sums), ROOM
+        if self.kind == "matrices":  # the objective is in units of half a nat
+            return row_probability(problem, sums) - penalty / 2.0, np.inf
+        return 0.0, 0.0
 
 
-def evidence(problem: Problem, sums: Sums) -> float:
+def word_probability(problem: Problem, sums: Sums) -> float:
     """Log probability of words and cluster sizes, but for what is the same for all labellings of these rows; cost K d.
 
-    A row of unit length stands for as many words as its entries sum to, times the mean of that over the rows: about
-    the number of words that matter in it. The prior expects one word per feature, shared out as in all rows.
+    Words of a cluster are multinomial with Dirichlet frequencies (as in the mixtures of Nigam, McCallum, Thrun and
+    Mitchell, 2000, but with the frequencies integrated out). A row of unit length stands for as many words as its
+    entries sum to, times the mean of that over the rows: about the number of words that matter in it. The prior expects
+    one word per feature, shared out as in all rows.
     """
     inverse = sums.inverse if sums.inverse.size else np.ones(problem.n_features)
     inverse = np.broadcast_to(inverse, problem.n_features) * abs(problem.metric.pull)
@@ -50,4 +63,35 @@ def evidence(problem: Problem, sums: Sums) -> float:
         problem.n_threads,
         work,
     )
-    return float(found.sum() + gammaln(sums.mass + 1.0).sum())
+    return float(found.sum() + _size_probability(sums))
+
+
+def row_probability(problem: Problem, sums: Sums) -> float:
+    """Log probability of rows and cluster sizes, but for what is the same for all labellings of these rows; cost K d^3.
+
+    The rows of a cluster are normal; mean and covariance have the conjugate prior (Murphy, Conjugate Bayesian analysis
+    of the Gaussian distribution, 2007, eq. 266), a covariance is believed to be the ridge, which is the identity in the
+    coordinates of lifted rows.
+    """
+    size = plain_width(problem.n_features)
+    upper = np.triu_indices(size)
+    table = sums.linear * (sums.inverse if sums.inverse.size else 1.0) * problem.metric.pull
+    freedom = size + 1.0 + PRIOR_ROWS
+    total = _size_probability(sums)
+    with threadpool_limits(1, "blas"):  # the last bits depend on the number of threads
+        for mass, row in zip(sums.mass, table, strict=True):
+            if mass == 0:
+                continue
+            scatter = PRIOR_ROWS * np.eye(size)
+            scatter[upper] += row[size:]
+            scatter[upper] -= np.outer(row[:size], row[:size])[upper] / (PRIOR_MEAN_ROWS + mass)
+            scatter.T[upper] = scatter[upper]
+            total += multigammaln((freedom + mass) / 2.0, size) - multigammaln(freedom / 2.0, size)
+            total += freedom / 2.0 * size * np.log(PRIOR_ROWS)
+            total -= (freedom + mass) / 2.0 * np.linalg.slogdet(scatter)[1]
+            total -= size / 2.0 * np.log1p(mass / PRIOR_MEAN_ROWS)
+    return float(total)
+
+
+def _size_probability(sums: Sums) -> float:
+    return float(gammaln(sums.mass + 1.0).sum())

@@ -12,7 +12,7 @@ from hmrf_fast.rows.interface import Rows
 from hmrf_fast.rows.keys import row_keys
 from hmrf_fast.settings import Known, Settings
 
-IGNORED = ("callback", "judge", "watch")  # they do not change what is computed
+IGNORED = ("callback", "watch")  # they do not change what is computed
 
 
 def fingerprint(

@@ -6,7 +6,6 @@ from typing import NamedTuple
 
 import numpy as np
 
-ROOM = 2e-3  # share of the lowest objective within which evidence chooses
 ROUNDING = 1e-9  # share by which two sums of the same numbers may differ
 
 
@@ -24,7 +23,8 @@ class EMResult(NamedTuple):
     n_iter: int
     converged: bool
     n_empty: int
-    evidence: float = 0.0  # see ``evidence.py``; 0 where objectives alone decide
+    evidence: float = 0.0  # log probability that chooses, see ``evidence.py``,
+    room: float = 0.0  # among results this share above the lowest objective; 0: objectives alone decide
 
 
 class Progress(NamedTuple):
@@ -60,14 +60,14 @@ class Revision(NamedTuple):
 def keep_best(kept: list[EMResult], result: EMResult) -> list[EMResult]:
     """The results that may be the answer once there is one more, two at most; the first of them is the best so far.
 
-    The lowest objective wins, or, of those that lie within ``ROOM`` of it, the one with the most evidence, if there is
-    any; of results that are equal up to rounding the first, so that rounding never chooses. All others are let go,
-    since each holds a table of centroids.
+    The lowest objective wins, or, of those that lie within the ``room`` above it, the one with the most evidence; of
+    results that are equal up to rounding the first, so that rounding never chooses. All others are let go, since each
+    holds a table of centroids.
     """
     lowest = _first_lowest([*kept, result], [one.objective for one in (*kept, result)])
-    if not result.evidence:
+    if not result.room:
         return [lowest]
-    bound = lowest.objective + ROOM * abs(lowest.objective)
+    bound = lowest.objective + result.room * max(abs(lowest.objective), ROUNDING)
     near = [one for one in (*kept, result) if one.objective <= bound]
     chosen = _first_lowest(near, [-one.evidence for one in near])
     return [chosen] if chosen is lowest else [chosen, lowest]

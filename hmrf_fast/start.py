@@ -11,7 +11,9 @@ from hmrf_fast import inputs
 from hmrf_fast.draws import NO_DRAWS, Draws
 from hmrf_fast.em import Start
 from hmrf_fast.errors import InputError
+from hmrf_fast.evidence import Judge
 from hmrf_fast.geometry import Problem
+from hmrf_fast.kernels.mahalanobis import MAHALANOBIS
 from hmrf_fast.low_rank import RANKS, low_rank_starts, usable_ranks
 from hmrf_fast.seeding import restarts, useful_restarts
 from hmrf_fast.seeds import Seeds, are_complete
@@ -38,7 +40,7 @@ def starts(
         for _ in range(past.drawn, 1):
             yield Start(inputs.check_centers(init, problem.n_clusters, problem.n_features))
         return
-    low_rank = init in ("auto", "low_rank") and bool(usable_ranks(problem))
+    low_rank = _is_low_rank(problem, init)
     if init == "low_rank" and not low_rank:
         raise InputError(
             f"init='low_rank' needs more than {2 * min(RANKS)} distinct rows and features, the data has "
@@ -53,3 +55,20 @@ def starts(
     n_init = 1 if rest == "farthest" else useful_restarts(problem, seeds, settings.n_init)
     past.go_on(rng)
     yield from map(Start, restarts(problem, seeds, rest, n_init, rng, explore, past.drawn))
+
+
+def judge_for(problem: Problem, settings: Any) -> Judge:
+    """What chooses between the results of the starts: words where rows can be taken for texts and starts come from
+    their low-rank structure (under learned weights the objectives of starts are not on one scale), the rows themselves
+    where each cluster has a matrix, else the objective."""
+    metric = problem.metric
+    if not isinstance(settings.init, str):
+        return Judge()
+    if metric.name == MAHALANOBIS.name:
+        return Judge("matrices")
+    texts = metric.directional and not metric.centred and not problem.signed and not settings.options.learn_weights
+    return Judge("words" if texts and _is_low_rank(problem, settings.init) else "objective")
+
+
+def _is_low_rank(problem: Problem, init: str) -> bool:
+    return init in ("auto", "low_rank") and bool(usable_ranks(problem))

@@ -7,14 +7,16 @@ from engine_helpers import examples, instances
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy.special import gammaln
+from scipy.stats import multivariate_t
 
 from hmrf_fast import HMRFKMeans, datasets
-from hmrf_fast.evidence import evidence, words_decide
+from hmrf_fast.evidence import ROOM, row_probability, word_probability
 from hmrf_fast.geometry import build_problem, measure
 from hmrf_fast.inputs import as_corpus
 from hmrf_fast.m_step import statistics, sum_rows
-from hmrf_fast.outcomes import ROOM, ROUNDING, EMResult, keep_best
+from hmrf_fast.outcomes import ROUNDING, EMResult, keep_best
 from hmrf_fast.penalties import empty_graph
+from hmrf_fast.start import judge_for
 
 
 def plain_evidence(X, labels, weight, n_clusters):
@@ -37,7 +39,9 @@ def plain_evidence(X, labels, weight, n_clusters):
 def measured(X, labels, weight, n_clusters, n_threads=1):
     problem = build_problem(as_corpus(X), "cosine", weight, empty_graph(), n_clusters, n_threads=n_threads)
     geometry = measure(problem, np.ones(problem.n_features))
-    return evidence(problem, statistics(problem, geometry, sum_rows(problem, geometry, labels.astype(np.int32))))
+    return word_probability(
+        problem, statistics(problem, geometry, sum_rows(problem, geometry, labels.astype(np.int32)))
+    )
 
 
 @examples(60)
@@ -70,8 +74,40 @@ def test_true_classes_have_more_evidence_than_any_few_rows_moved():
         assert measured(X, moved, ones, 3) < true
 
 
-def result_of(objective, evidence=0.0):
-    return EMResult(None, None, None, 0.0, objective, objective, [], [], 1, True, 0, evidence)
+def plain_row_probability(rows, labels, n_clusters):
+    """Of normal rows (n, d) with the conjugate prior: marginal likelihood row by row, each given those before it.
+
+    The predictive density of a row is a t distribution (Murphy 2007, eq. 232), so that no determinant of the formula
+    under test is used.
+    """
+    size, total = rows.shape[1], 0.0
+    for h in range(n_clusters):
+        mean, belief, freedom, scatter = np.zeros(size), 0.1, size + 11.0, 10.0 * np.eye(size)
+        for row in rows[labels == h]:
+            degrees = freedom - size + 1.0
+            shape = scatter * (belief + 1.0) / (belief * degrees)
+            total += multivariate_t(mean, shape, degrees).logpdf(row) + size / 2 * np.log(np.pi)
+            scatter = scatter + belief / (belief + 1.0) * np.outer(row - mean, row - mean)
+            mean, belief, freedom = (belief * mean + row) / (belief + 1.0), belief + 1.0, freedom + 1.0
+        total += gammaln(np.count_nonzero(labels == h) + 1.0)
+    return total
+
+
+@pytest.mark.parametrize("size", [1, 2, 5])
+def test_agrees_with_predictive_densities(size):
+    rng = np.random.default_rng(size)
+    rows = rng.normal(size=(30, size)) * 3.0
+    labels = rng.integers(4, size=30)  # of 5 clusters one is empty
+    first, second = np.triu_indices(size)
+    lifted = sp.csr_matrix(np.hstack([rows, rows[:, first] * rows[:, second]]))
+    problem = build_problem(as_corpus(lifted), "mahalanobis", np.ones(30), empty_graph(), 5)
+    geometry = measure(problem, np.ones(problem.n_features))
+    sums = statistics(problem, geometry, sum_rows(problem, geometry, labels.astype(np.int32)))
+    assert row_probability(problem, sums) == pytest.approx(plain_row_probability(rows, labels, 5), rel=1e-9)
+
+
+def result_of(objective, evidence=0.0, room=0.0):
+    return EMResult(None, None, None, 0.0, objective, objective, [], [], 1, True, 0, evidence, room)
 
 
 def best_of(*results):
@@ -86,7 +122,7 @@ def best_of(*results):
     st.lists(st.tuples(st.floats(1.0, 1.01), st.floats(-9.0, -1.0)), min_size=1, max_size=6),
 )
 def test_evidence_chooses_among_objectives_that_are_as_good_as_equal(drawn):
-    results = [result_of(*one) for one in drawn]
+    results = [result_of(*one, ROOM) for one in drawn]
     chosen = results[best_of(*results)]
     lowest = min(one.objective for one in results)
     assert chosen.objective <= lowest * (1 + ROOM)
@@ -97,14 +133,16 @@ def test_evidence_chooses_among_objectives_that_are_as_good_as_equal(drawn):
 def test_objectives_decide_where_there_is_no_evidence():
     assert best_of(result_of(1.0), result_of(1.0 - 1e-6), result_of(1.001)) == 1
     assert best_of(result_of(1.0), result_of(1.0 - 1e-13)) == 0, "rounding never chooses"
-    assert best_of(result_of(1.0, -5.0), result_of(1.001, -4.0), result_of(1.1, -1.0)) == 1
-    assert best_of(result_of(1.0, -5.0), result_of(0.9, -9.0), result_of(0.9001, -8.0)) == 2
+    near, lower = result_of(1.0, -5.0, ROOM), result_of(0.9, -9.0, ROOM)
+    assert best_of(near, result_of(1.001, -4.0, ROOM), result_of(1.1, -1.0, ROOM)) == 1
+    assert best_of(near, lower, result_of(0.9001, -8.0, ROOM)) == 2
+    assert best_of(result_of(-3.0, -5.0, np.inf), result_of(0.0, -4.0, np.inf)) == 1
 
 
 def decides(X, **settings):
     model = HMRFKMeans(3, **settings)
     problem = build_problem(as_corpus(X), model.metric, np.ones(X.shape[0]), empty_graph(), 3)
-    return words_decide(problem, model._settings())
+    return judge_for(problem, model._settings()).kind == "words"
 
 
 def test_only_rows_that_can_be_texts_are_judged_by_words():

@@ -19,7 +19,7 @@ LAYERS = (
     {"version", "errors", "machine", "atomic", "archive", "json_logs", "signals"},
     {"groups", "pairs", "label_priors", "inputs", "frames", "rows"},
     {"geometry", "listed_pairs", "feasibility"},
-    {"e_step", "m_step", "weight_step", "relocation", "pruning"},
+    {"e_step", "m_step", "weight_step", "relocation", "pruning", "evidence"},
     {
         "constraints",
         "components",
@@ -40,7 +40,6 @@ LAYERS = (
         "chunklets",
         "full_matrices",
         "start",
-        "evidence",
         "em",
         "outcomes",
         "convergence",
