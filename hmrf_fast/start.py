@@ -11,9 +11,9 @@ from hmrf_fast import inputs
 from hmrf_fast.draws import NO_DRAWS, Draws
 from hmrf_fast.em import Start
 from hmrf_fast.errors import InputError
-from hmrf_fast.evidence import Judge
+from hmrf_fast.evidence import MOST_FEATURES, Judge
 from hmrf_fast.geometry import Problem
-from hmrf_fast.kernels.mahalanobis import MAHALANOBIS
+from hmrf_fast.kernels.mahalanobis import MAHALANOBIS, plain_width
 from hmrf_fast.low_rank import RANKS, low_rank_starts, usable_ranks
 from hmrf_fast.seeding import restarts, useful_restarts
 from hmrf_fast.seeds import Seeds, are_complete
@@ -60,12 +60,12 @@ def starts(
 def judge_for(problem: Problem, settings: Any) -> Judge:
     """What chooses between the results of the starts: words where rows can be taken for texts and starts come from
     their low-rank structure (under learned weights the objectives of starts are not on one scale), the rows themselves
-    where each cluster has a matrix, else the objective."""
+    where each cluster has a matrix of few features, else the objective."""
     metric = problem.metric
     if not isinstance(settings.init, str):
         return Judge()
     if metric.name == MAHALANOBIS.name:
-        return Judge("matrices")
+        return Judge("matrices" if plain_width(problem.n_features) <= MOST_FEATURES else "objective")
     texts = metric.directional and not metric.centred and not problem.signed and not settings.options.learn_weights
     return Judge("words" if texts and _is_low_rank(problem, settings.init) else "objective")
 

@@ -82,7 +82,7 @@ def plain_row_probability(rows, labels, n_clusters):
     """
     size, total = rows.shape[1], 0.0
     for h in range(n_clusters):
-        mean, belief, freedom, scatter = np.zeros(size), 0.1, size + 11.0, 10.0 * np.eye(size)
+        mean, belief, freedom, scatter = np.zeros(size), 0.1, size + 11.0, 30.0 * np.eye(size)
         for row in rows[labels == h]:
             degrees = freedom - size + 1.0
             shape = scatter * (belief + 1.0) / (belief * degrees)
