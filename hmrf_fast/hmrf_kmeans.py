@@ -180,9 +180,10 @@ class HMRFKMeans(ConstrainedClusterer):
     other rows and clusters have more rows than features, the directions in which rows under must-links deviate from
     their neighbourhoods without correlation and by one size (relevant component analysis, Bar-Hillel, Hertz,
     Shental and Weinshall, JMLR 2005). Starts are labels of squared Euclidean k-means there, improved by one matrix
-    for all clusters. Rows are kept with all products of two features, n d^2 / 2 numbers, which limits d to some
-    hundreds; an iteration costs K times that, plus K d^3. ``move``, ``merge``, ``split`` and ``warm_start`` are not
-    to be had with it.
+    for all clusters. With up to 32 features the result of the start wins under which the rows are most probable, means
+    and matrices integrated out, else the lowest objective. Rows are kept with all products of two features, n d^2 / 2
+    numbers, which limits d to some hundreds; an iteration costs K times that, plus K d^3. ``move``, ``merge``,
+    ``split`` and ``warm_start`` are not to be had with it.
 
     References
     ----------
