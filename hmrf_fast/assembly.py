@@ -132,14 +132,18 @@ def _warn_of_contradictions(resolved: Resolved) -> None:
         )
 
 
+def named_rows(rows: np.ndarray) -> str:
+    """Some numbers of rows, the first five of them named."""
+    return f"row {', '.join(map(str, rows[:5]))}{', ...' if rows.size > 5 else ''}"
+
+
 def _warn_of_empty_rows(problem: Problem) -> None:
     empty = np.flatnonzero(problem.unit == 0)
     if empty.size == 0:
         return
-    named = ", ".join(map(str, empty[:5])) + (", ..." if empty.size > 5 else "")
     warnings.warn(
-        f"{empty.size} of {problem.n_rows} rows (row {named}) say nothing under metric={problem.metric.name!r}: "
-        f"{FATES[problem.metric.entropic]}",
+        f"{empty.size} of {problem.n_rows} rows ({named_rows(empty)}) say nothing under "
+        f"metric={problem.metric.name!r}: {FATES[problem.metric.entropic]}",
         EmptyRowsWarning,
         stacklevel=STACK_LEVEL,
     )

@@ -4,15 +4,19 @@ own."""
 from __future__ import annotations
 
 import os
+import warnings
 from collections.abc import Callable
 from typing import Any, Self
 
 from hmrf_fast.base import Clusterer
 from hmrf_fast.constraints import Constraints
+from hmrf_fast.errors import UnusedLabelsWarning
 
 
 class ConstrainedClusterer(Clusterer):
     """The estimators that take constraints."""
+
+    _starts_from_labels = False
 
     def fit(
         self,
@@ -58,7 +62,10 @@ class ConstrainedClusterer(Clusterer):
         Warns
         -----
         ContradictionWarning, EmptyRowsWarning, EmptyClusterWarning, SampledConstraintsWarning, ConvergenceWarning
+        UnusedLabelsWarning
+            `SeededKMeans` and `ConstrainedKMeans` got classes as `y`, and nothing else to start from.
         """
+        self._warn_of_unused(y, must_link, cannot_link, partial_labels, constraints)
         return self._fit(X, must_link, cannot_link, partial_labels, constraints, sample_weight)
 
     def partial_fit(
@@ -97,7 +104,17 @@ class ConstrainedClusterer(Clusterer):
         InputError, ConstraintError
             As by `fit`; also if the parameters do not go with the model, and for metric="mahalanobis".
         """
+        self._warn_of_unused(y, must_link, cannot_link, partial_labels, constraints)
         return self._fit_batch(X, must_link, cannot_link, partial_labels, constraints, sample_weight)
+
+    def _warn_of_unused(self, y: Any, *known: Any) -> None:
+        if self._starts_from_labels and y is not None and all(one is None for one in known):
+            warnings.warn(
+                f"{type(self).__name__} starts from known classes and got none: y is not looked at, give them as "
+                "partial_labels, with -1 where the class is unknown",
+                UnusedLabelsWarning,
+                stacklevel=3,
+            )
 
 
 class PlainClusterer(ConstrainedClusterer):

@@ -35,6 +35,7 @@ __all__ = [
     "StopAsking",
     "TakeBack",
     "TornSessionWarning",
+    "UnusedLabelsWarning",
 ]
 
 
@@ -142,6 +143,10 @@ class EmptyRowsWarning(HMRFWarning):
 
 class EmptyClusterWarning(HMRFWarning):
     """A cluster lost all its rows."""
+
+
+class UnusedLabelsWarning(HMRFWarning):
+    """Labels were given as `y`, which no fit looks at, to an estimator that starts from labels and got no others."""
 
 
 class CheckpointWarning(HMRFWarning):

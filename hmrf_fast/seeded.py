@@ -65,6 +65,8 @@ class SeededKMeans(PlainClusterer):
     [1, 1, 0, 0, 0, 2]
     """
 
+    _starts_from_labels = True
+
     def _settings(self) -> Settings:
         return settings_of(self, must_link_weight=0.0, cannot_link_weight=0.0, soft_labels=1.0)
 
@@ -118,6 +120,8 @@ class ConstrainedKMeans(ConstrainedClusterer):
     >>> ConstrainedKMeans(3, random_state=0).fit(X, partial_labels=[7, -1, 3, -1, 7, -1]).labels_.tolist()
     [1, 1, 0, 0, 1, 2]
     """
+
+    _starts_from_labels = True
 
     def __init__(
         self,

@@ -76,6 +76,16 @@ def test_predict(place):
     assert not (place / "x.csv").exists()
 
 
+def test_texts_without_any_known_word_are_warned_of(place):
+    lines = [{"id": "a", "text": records()[0]["text"]}, {"id": "b", "text": "??"}, {"id": "c", "text": ""}]
+    (place / "strange.jsonl").write_text("\n".join(map(json.dumps, lines)))
+    command = [part for part in COMMAND if part not in ("-W", "error")]
+    command += ["predict", "res", "strange.jsonl", "--out", "strange.csv"]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=300, check=True, cwd=place)
+    assert done.stderr.startswith("Warning: 2 of 3 texts (row b, c) hold none of the words that the fit knows: ")
+    assert done.stderr.count("\n") == 1 and [row["id"] for row in table(place / "strange.csv")] == ["a", "b", "c"]
+
+
 def test_evaluate(place):
     scores = json.loads(run("evaluate", "res", "--json", cwd=place).stdout)
     (place / "truth.csv").write_text("id,label\n" + "".join(f"{r['id']},{r['label']}\n" for r in records()[:30]))

@@ -48,6 +48,7 @@ ESTIMATORS = [
 
 
 @pytest.mark.filterwarnings("ignore")
+@pytest.mark.filterwarnings("ignore::hmrf_fast.errors.UnusedLabelsWarning")  # checks hand y to every estimator
 @parametrize_with_checks(ESTIMATORS)
 def test_scikit_learn_conventions(estimator, check):
     check(estimator)

@@ -30,6 +30,7 @@ from hmrf_fast.errors import (
     ContradictionWarning,
     InfeasibleError,
     InputError,
+    UnusedLabelsWarning,
 )
 from hmrf_fast.geometry import build_problem
 from hmrf_fast.inputs import as_corpus
@@ -39,6 +40,20 @@ from hmrf_fast.seeds import seeds_of
 
 FAMILY = (HMRFKMeans, PCKMeans, SeededKMeans, ConstrainedKMeans, COPKMeans, SphericalKMeans)
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+
+
+@pytest.mark.parametrize("estimator", [SeededKMeans, ConstrainedKMeans])
+def test_classes_in_the_wrong_place(estimator):
+    """Who gives seeds as y gets plain k-means, and is told so."""
+    X, y = np.arange(8.0)[:, None], [0, 1] + [-1] * 6
+    for fit in (estimator(2, random_state=0).fit, estimator(2, random_state=0).partial_fit):
+        with pytest.warns(
+            UnusedLabelsWarning, match=f"{estimator.__name__} starts from known classes.*as partial_labels"
+        ):
+            model = fit(X, y)
+    assert model.labels_.size == 8
+    estimator(2, random_state=0).fit(X, y, partial_labels=y)
+    COPKMeans(2, random_state=0).fit(X, y)
 
 
 def groups_of(labels):

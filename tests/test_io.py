@@ -18,10 +18,11 @@ from sklearn.datasets import dump_svmlight_file
 from text_corpus import json_lines, records
 
 from hmrf_fast import Constraints, datasets
-from hmrf_fast.errors import FileError, InputError
+from hmrf_fast.errors import FileError, InputError, InputTypeError
 from hmrf_fast.examination import examine
 from hmrf_fast.io import (
     DataSet,
+    Texts,
     dataset_of_texts,
     read,
     read_constraints,
@@ -161,6 +162,17 @@ def test_further_texts_get_the_same_columns(values, tmp_path):
     # Written and read as JSON, weights keep all their digits.
     assert abs(found.vectorizer.transform(TEXTS) - again).nnz == 0
     assert found.vectorizer.transform(["unheard of"]).nnz == 0
+
+
+def test_settings_that_there_are_not():
+    texts = Texts(["red moon", "blue moon"], None, None)
+    with pytest.raises(
+        InputTypeError, match=r"drop_empty is no setting of vectorize, which has values, min_df, .*without_empty"
+    ):
+        dataset_of_texts(texts, drop_empty=True)
+    vectorizer = dataset_of_texts(texts, min_df=1, max_df=1.0).vectorizer
+    with pytest.raises(InputTypeError, match="min_df is a setting of a vectorizer, and one is given"):
+        dataset_of_texts(texts, vectorizer=vectorizer, min_df=2)
 
 
 def test_vectorizer_settings():

@@ -16,7 +16,7 @@ from sklearn.datasets import dump_svmlight_file
 from sklearn.feature_extraction.text import HashingVectorizer, TfidfVectorizer
 
 from hmrf_fast import io, rows
-from hmrf_fast.errors import FileError, InputError
+from hmrf_fast.errors import FileError, InputError, InputTypeError
 
 TEXTS = ["one two three", 'two, "three" four', "five\nsix one", "", "seven seven eight"]
 
@@ -204,6 +204,78 @@ def test_ids_are_compared_across_blocks(tmp_path, lines, told):
         io.read(tmp_path / "t.jsonl", store=tmp_path / "t")
     with pytest.raises(FileError):
         io.read(tmp_path / "t.jsonl")
+
+
+LATE = [
+    (['{"v": 1}', '{"v": 2}', '{"v": 3, "id": "a"}'], "line 1: has no id"),
+    (['{"v": 1}', '{"v": 2}', '{"v": 3}', '{"v": 4, "text": "a"}'], r"line 4: column 'text' is not there"),
+    (
+        ['{"title": "a"}', '{"title": "b"}', '{"title": "c"}', '{"title": "d", "text": "e"}'],
+        r"line 4: has a column 'text'",
+    ),
+    (['{"text": "a"}', '{"text": "b"}', '{"title": "c"}'], "line 3: has no text"),
+]
+
+
+@pytest.mark.parametrize(("lines", "told"), LATE)
+def test_columns_that_come_late_are_refused_as_in_one_block(tmp_path, lines, told):
+    (tmp_path / "t.jsonl").write_text("\n".join(lines))
+    vectorizer = io.vectorize(["a b", "a b"], min_df=1, max_df=1.0, token_pattern=".")[1]
+    with pytest.raises(FileError, match=told):
+        io.read(tmp_path / "t.jsonl", store=tmp_path / "t", vectorizer=vectorizer)
+    with pytest.raises(InputError, match=r"line \d: "):
+        io.read(tmp_path / "t.jsonl", vectorizer=vectorizer)
+    assert not (tmp_path / "t").exists()
+
+
+def test_a_further_column_of_text_may_be_missing(tmp_path):
+    lines = [{"a": "one", "b": "two"}, {"a": "three"}, {"a": "one"}, {"a": "one"}, {"b": "two"}]
+    (tmp_path / "t.jsonl").write_text("\n".join(map(json.dumps, lines)))
+    told = list(io.stream_texts(tmp_path / "t.jsonl", text="a,b"))
+    assert told == io.read_texts(tmp_path / "t.jsonl", text="a,b").texts
+    assert told == ["one\ntwo", "three\n", "one\n", "one\n", "\ntwo"]
+
+
+def test_columns_of_text_are_named_in_one_string(tmp_path):
+    (tmp_path / "t.jsonl").write_text('{"a": "one", "b": "two"}\n')
+    for reads in (io.read, io.read_texts, lambda path, text: list(io.stream_texts(path, text=text))):
+        with pytest.raises(InputTypeError, match=r"separated by commas, got \['a', 'b'\]"):
+            reads(tmp_path / "t.jsonl", text=["a", "b"])
+
+
+def test_entries_of_one_cell_have_one_sum(tmp_path):
+    """In pieces they are met in another order than in one, where a symmetric file names both halves."""
+    rng, count = np.random.default_rng(0), 400
+    for symmetry in ("symmetric", "skew-symmetric", "general"):
+        ends = rng.integers(1, 6, (count, 2)) + np.array([0, 7 if symmetry == "skew-symmetric" else 0])
+        entries = zip(*ends.T.tolist(), rng.normal(size=count).tolist(), strict=True)
+        text = "".join(f"{i} {j} {value!r}\n" for i, j, value in entries)
+        path = tmp_path / f"{symmetry}.mtx"
+        path.write_text(f"%%MatrixMarket matrix coordinate real {symmetry}\n12 12 {count}\n{text}")
+        whole = io.read(path).matrix
+        stored = io.read(path, store=path.with_suffix(".store")).in_memory()
+        np.testing.assert_array_equal(stored.toarray(), whole.toarray())
+        np.testing.assert_allclose(whole.toarray(), scipy.io.mmread(path).toarray(), rtol=1e-9, atol=1e-12)
+        assert whole.nnz < count
+
+
+def test_comments_of_any_length(tmp_path):
+    comments = "% nothing\n" * 500
+    (tmp_path / "x.mtx").write_text(
+        f"%%MatrixMarket matrix coordinate real general\n{comments}2 2 2\n1 1 3\n2 2 4\n" + "\n" * 2000
+    )
+    assert_reads(tmp_path / "x.mtx", sp.csr_matrix([[3.0, 0.0], [0.0, 4.0]]))
+    (tmp_path / "y.mtx").write_text(f"%%MatrixMarket matrix coordinate real general\n{comments}")
+    for store in (None, tmp_path / "y.store"):
+        with pytest.raises(FileError, match="the line of sizes does not fit"):
+            io.read(tmp_path / "y.mtx", store=store)
+
+
+@pytest.mark.parametrize("content", [b"", b"\n", b"# nothing\n", b"1\n2\n"])
+def test_svmlight_without_any_entry(tmp_path, content):
+    (tmp_path / "x.svm").write_bytes(content)
+    whole, stored = io.read(tmp_path / "x.svm"), io.read(tmp_path / "x.svm", store=tmp_path / "x.store")
+    assert whole.matrix.shape == stored.matrix.shape and whole.labels == stored.labels
 
 
 def test_texts(tmp_path):

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import warnings
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -19,6 +20,9 @@ from hmrf_fast.app.common import (
     reading,
 )
 
+if TYPE_CHECKING:
+    import numpy as np
+
 __all__ = ["HELP", "predict"]
 
 HELP = """Put further rows into the clusters of a fit.
@@ -28,7 +32,7 @@ HELP = """Put further rows into the clusters of a fit.
 
 RES is the folder of a fit, DATA anything that fit reads; texts are counted with the fit's own vocabulary. labels.csv
 gets the nearest cluster of every row under its id (or number) and the distance to it; labels.parquet is written as
-Parquet.
+Parquet. Texts without any word of the fit are warned of: they get a cluster, too, and it means nothing.
 
 In Python: hmrf_fast.load("res/model.npz").predict(X).
 """
@@ -47,7 +51,7 @@ def predict(
     config: Config = None,
 ) -> None:
     """Run the command."""
-    with exit_codes():
+    with exit_codes() as naming:
         import numpy as np
 
         from hmrf_fast.io import load_results, read, write_labels
@@ -58,8 +62,24 @@ def predict(
         metric = getattr(model, "metric", "cosine")
         rows = read(data, metric=metric, vectorizer=vectorizer, **how)
         rows.check_features(fitted.data)
+        naming.ids = rows.ids
+        if rows.texts is not None:
+            _warn_of_unknown_words(np.flatnonzero(rows.matrix.getnnz(axis=1) == 0), rows.n_rows)
         distances = model.transform(rows.matrix)
         labels = model.predict(rows.matrix)
         write_labels(out, labels, rows.ids, distances[np.arange(labels.size), labels])
         if not quiet:
             typer.echo(f"{labels.size} rows, {np.unique(labels).size} clusters; written to {out}")
+
+
+def _warn_of_unknown_words(empty: np.ndarray, n_rows: int) -> None:
+    if empty.size:
+        from hmrf_fast.assembly import named_rows
+        from hmrf_fast.errors import EmptyRowsWarning
+
+        warnings.warn(
+            f"{empty.size} of {n_rows} texts ({named_rows(empty)}) hold none of the words that the fit knows: their "
+            "clusters mean nothing; leave them out",
+            EmptyRowsWarning,
+            stacklevel=2,
+        )

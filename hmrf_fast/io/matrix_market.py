@@ -74,12 +74,12 @@ def matrix_market_blocks(
     """
     pieces = line_pieces(path, piecewise)
     try:
-        first = next(pieces, b"")
+        first = _first(pieces)
         head = _head(path, first)
         if head.layout == "array":
             yield _dense(b"".join([first[head.end :], *pieces]), head)
         elif (second := next(pieces, None)) is None:
-            yield _entries(path, first, head).tocsr()
+            yield _csr(_entries(path, first, head))
         else:
             with tempfile.TemporaryDirectory(dir=scratch if scratch and Path(scratch).is_dir() else None) as folder:
                 parts = _parts(path, head, chain([first, second], pieces))
@@ -89,6 +89,15 @@ def matrix_market_blocks(
             raise
         raise FileError(f"{path}: cannot be read as Matrix Market ({in_short(error)})") from error
     return {}
+
+
+def _first(pieces: Iterator[bytes]) -> bytes:
+    """The first line and the piece with the sizes; pieces between them that are comments alone are left out."""
+    first = next(pieces, b"")
+    header = _HEADER.match(first)
+    while header is not None and _LINE.search(first, header.end()) is None and (piece := next(pieces, b"")):
+        first = header.group() + piece
+    return first
 
 
 def _head(path: str | os.PathLike[str], content: bytes) -> _Head:
@@ -158,7 +167,20 @@ def _sorted_by_row(parts: Iterator[sp.coo_matrix], head: _Head, folder: Path) ->
     for number, bucket in enumerate(buckets):
         table, first = np.fromfile(bucket).reshape(-1, 3), number * step
         place = table[:, 0].astype(np.int64) - first, table[:, 1].astype(np.int64)
-        yield sp.coo_matrix((table[:, 2], place), (min(step, n_rows - first), n_columns)).tocsr()
+        yield _csr(sp.coo_matrix((table[:, 2], place), (min(step, n_rows - first), n_columns)))
+
+
+def _csr(entries: sp.coo_matrix) -> sp.csr_matrix:
+    """Rows of entries in any order. Those of one cell are added from the least to the greatest: the order in which they
+    are found depends on the pieces, and with it the last bits of a sum."""
+    rows = entries.tocsr()
+    if rows.nnz == entries.nnz:
+        return rows
+    order = np.lexsort((entries.data, entries.col, entries.row))
+    row, column, values = entries.row[order], entries.col[order], entries.data[order]
+    new = np.concatenate([[True], (np.diff(row) != 0) | (np.diff(column) != 0)])
+    sums = np.bincount(np.cumsum(new) - 1, weights=values)
+    return sp.coo_matrix((sums, (row[new], column[new])), entries.shape).tocsr()
 
 
 def _dense(body: bytes, head: _Head) -> np.ndarray:

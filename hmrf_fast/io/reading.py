@@ -5,13 +5,14 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 from dataclasses import replace
+from inspect import signature
 from itertools import chain
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from hmrf_fast.errors import FileError, InputError
+from hmrf_fast.errors import FileError, InputError, InputTypeError
 from hmrf_fast.io.blocks import ROWS, Blocks, Reader
 from hmrf_fast.io.cells import cell_blocks
 from hmrf_fast.io.dataset import DataSet, is_dataset_folder, load_folder
@@ -20,7 +21,7 @@ from hmrf_fast.io.matrix_market import matrix_market_blocks
 from hmrf_fast.io.sources import kind_of
 from hmrf_fast.io.svmlight import svmlight_blocks
 from hmrf_fast.io.tables import Table, table_blocks
-from hmrf_fast.io.texts import TEXT_COLUMNS, RowNames, Texts, cell_texts, read_texts, text_columns
+from hmrf_fast.io.texts import TEXT_COLUMNS, RowNames, TextCells, Texts, read_texts
 from hmrf_fast.io.vectorizing import TextVectorizer, vectorize
 from hmrf_fast.rows.convert import write_blocks, write_matrix
 from hmrf_fast.rows.disk import DiskRows
@@ -143,7 +144,18 @@ def dataset_of_texts(
     ------
     InputError
         If no word is left.
+    InputTypeError
+        For settings that `vectorize` does not have.
     """
+    if settings and vectorizer is not None:
+        raise InputTypeError(f"{min(settings)} is a setting of a vectorizer, and one is given")
+    known = list(signature(vectorize).parameters)[1:]
+    unknown = sorted(settings.keys() - set(known))
+    if unknown:
+        raise InputTypeError(
+            f"{unknown[0]} is no setting of vectorize, which has {', '.join(known)}; "
+            "DataSet.without_empty leaves out rows without words"
+        )
     if vectorizer is None:
         values = values or ("counts" if metric == "i_divergence" else "tfidf")
         matrix, vectorizer = vectorize(texts.texts, values=values, **settings)
@@ -166,13 +178,14 @@ def _table_blocks(
     tables = chain([first], tables)
     if not (text or any(name in first.columns for name in TEXT_COLUMNS) or not first.n_rows):
         return (yield from _numbers(tables, first, known))
-    columns, texts = text_columns(first, text), []
+    cells, texts = TextCells(text), []
     for table in tables:
+        found = cells.of(table)
         known.add(table)
         if piecewise and vectorizer is not None:
-            yield vectorizer.transform(cell_texts(table, columns))
+            yield vectorizer.transform(found)
         else:
-            texts += cell_texts(table, columns)
+            texts += found
     if vectorizer is None or not piecewise:
         data = dataset_of_texts(Texts(texts, None, None), metric, values, vectorizer)
         vectorizer = data.vectorizer
@@ -191,7 +204,7 @@ def _numbers(tables: Iterator[Table], first: Table, known: RowNames) -> Reader:
         known.add(table)
         new = set(table.columns).difference(names, known.columns)
         if new:
-            raise FileError(f"{table.place(0)}: column {min(new)!r} is not there in the rows before")
+            raise FileError(f"{table.place_of(min(new))}: column {min(new)!r} is not there in the rows before")
         yield np.column_stack([_column(table, name) for name in names])
     return known.fields() | {"feature_names": names}
 

@@ -60,11 +60,13 @@ def read_bytes(path: str | os.PathLike[str], *, lines: bool = True) -> bytes:
 
 
 def line_pieces(path: str | os.PathLike[str], piecewise: bool) -> Iterator[bytes]:
-    """The content of a file in pieces of whole lines, or all of it as one piece."""
+    """The content of a file in pieces of whole lines, at least one, or all of it as one piece."""
     if not piecewise:
         yield read_bytes(path)
         return
-    yield from _whole_lines(_of_short_lines(path, byte_pieces(path, BYTES)), b"\n")
+    pieces = _whole_lines(_of_short_lines(path, byte_pieces(path, BYTES)), b"\n")
+    yield next(pieces, b"")
+    yield from pieces
 
 
 def _whole_lines(pieces: Iterator[AnyStr], newline: AnyStr) -> Iterator[AnyStr]:

@@ -37,6 +37,10 @@ class Table(NamedTuple):
         """Where a row stands, for messages."""
         return f"{self.path}, row {self.first + row}" if self.lines is None else f"{self.path}, line {self.lines[row]}"
 
+    def place_of(self, name: str) -> str:
+        """Where a column has its first value."""
+        return self.place(next((row for row, value in enumerate(self.columns[name]) if value is not None), 0))
+
 
 def read_table(
     path: str | os.PathLike[str],

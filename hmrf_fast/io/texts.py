@@ -7,12 +7,12 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from hmrf_fast.errors import FileError
+from hmrf_fast.errors import FileError, InputTypeError
 from hmrf_fast.io.blocks import ROWS
 from hmrf_fast.io.sources import read_text
 from hmrf_fast.io.tables import Table, read_table, table_blocks
 
-__all__ = ["TEXT_COLUMNS", "RowNames", "Texts", "cell_texts", "read_texts", "stream_texts", "text_columns", "texts_of"]
+__all__ = ["TEXT_COLUMNS", "RowNames", "TextCells", "Texts", "read_texts", "stream_texts", "texts_of"]
 
 TEXT_COLUMNS = ("text", "body", "content", "message", "document", "abstract", "title")
 
@@ -99,36 +99,68 @@ def stream_texts(
     FileError
         As for `read_texts`.
     """
-    columns: list[str] = []
+    cells = TextCells(text)
     for table in table_blocks(path, ROWS, file_format, encoding):
-        columns = columns or text_columns(table, text)
-        yield from cell_texts(table, columns)
+        yield from cells.of(table)
 
 
 def texts_of(table: Table, text: str | None = None, id: str | None = None, label: str | None = None) -> Texts:
     """The texts in a table that was read; see `read_texts`."""
-    texts, known = cell_texts(table, text_columns(table, text)), RowNames(id, label)
+    texts, known = TextCells(text).of(table), RowNames(id, label)
     known.add(table)
     return Texts(texts, **known.fields())
 
 
-def text_columns(table: Table, text: str | None) -> list[str]:
-    """Names of the columns of text, given or the usual one; refuses a table without."""
-    if not table.n_rows:
-        raise FileError(f"{table.path}: holds no rows; give a file with some")
-    names = text.split(",") if text else [name for name in TEXT_COLUMNS if name in table.columns][:1]
-    if not names:
-        raise FileError(
-            f"{table.path}: has no column {', '.join(TEXT_COLUMNS[:-1])} or {TEXT_COLUMNS[-1]}, but "
-            f"{', '.join(table.columns)}; name the one with the text (--text)"
-        )
-    return names
+class TextCells:
+    """The texts of a table that comes in one block or in many.
 
+    Parameters
+    ----------
+    text : str or None
+        The columns, given or the usual one.
 
-def cell_texts(table: Table, names: list[str]) -> list[str]:
-    """The texts of all rows, of several columns put together."""
-    parts = [_strings(table, name, required=len(names) == 1) for name in names]
-    return ["\n".join(one or "" for one in cells) for cells in zip(*parts, strict=True)]
+    Raises
+    ------
+    InputTypeError
+        If it is no text.
+    """
+
+    def __init__(self, text: str | None):
+        if not isinstance(text, str | None):
+            raise InputTypeError(f"text must be the name of a column, or several separated by commas, got {text!r}")
+        self._given = bool(text)
+        self._names = text.split(",") if text else []
+        self._seen: set[str] = set()
+
+    def of(self, table: Table) -> list[str]:
+        """The texts of all rows of a block, of several columns put together; refuses a table without."""
+        if not table.n_rows and not self._seen:
+            raise FileError(f"{table.path}: holds no rows; give a file with some")
+        if not self._given:
+            self._names = self._usual(table)
+        alone = len(self._names) == 1
+        parts = [_strings(table, name, required=alone, later=name in self._seen) for name in self._names]
+        self._seen.update(self._names)
+        return ["\n".join(one or "" for one in cells) for cells in zip(*parts, strict=True)]
+
+    def _usual(self, table: Table) -> list[str]:
+        """The first usual column that there is. Seen whole, a file is read by the first of all its rows; so one that is
+        there in later blocks only is refused, as it is refused there for its empty cells."""
+        here = [name for name in TEXT_COLUMNS if name in table.columns]
+        if self._names:
+            before = [name for name in here if TEXT_COLUMNS.index(name) < TEXT_COLUMNS.index(self._names[0])]
+            if before:
+                raise FileError(
+                    f"{table.place_of(before[0])}: has a column {before[0]!r}, which the rows before lack; name the "
+                    "column with the text (--text)"
+                )
+            return self._names
+        if not here:
+            raise FileError(
+                f"{table.path}: has no column {', '.join(TEXT_COLUMNS[:-1])} or {TEXT_COLUMNS[-1]}, but "
+                f"{', '.join(table.columns)}; name the one with the text (--text)"
+            )
+        return here[:1]
 
 
 class RowNames:
@@ -151,10 +183,13 @@ class RowNames:
 
     def add(self, table: Table) -> None:
         """Keep what a block says of its rows."""
-        if self._id is None and not self._rows.n_rows and "id" in table.columns:
+        began = bool(self._rows.n_rows)
+        if self._id is None and "id" in table.columns:
+            if began:  # as if all blocks were one
+                raise _no_cell(self._rows, 0, "id")
             self._id = "id"
         if self._id is not None:
-            self._ids += _strings(table, self._id, required=True)
+            self._ids += _strings(table, self._id, required=True, later=began)
         # A class that is asked for must be there, but not in every block: JSON leaves out what a row has not.
         name = self._label or "label"
         here = name in table.columns
@@ -178,17 +213,22 @@ class RowNames:
         return {"ids": self._ids if self._id else None, "labels": self._labels if self._has_labels else None}
 
 
-def _strings(table: Table, name: str, required: bool) -> list[str | None]:
-    if name not in table.columns:
+def _strings(table: Table, name: str, required: bool, later: bool = False) -> list[str | None]:
+    """The cells of a column; of a ``later`` block it may be missing, as JSON leaves out what rows have not."""
+    if name not in table.columns and not later:
         raise _no_column(table, name)
     found: list[str | None] = []
-    for row, value in enumerate(table.columns[name]):
+    for row, value in enumerate(table.columns.get(name, [None] * table.n_rows)):
         if isinstance(value, (dict, list)):
             raise FileError(f"{table.place(row)}: {name} is no text but a {type(value).__name__}; name another column")
         if value is None and required:
-            raise FileError(f"{table.place(row)}: has no {name}; fill it in or leave the row out")
+            raise _no_cell(table, row, name)
         found.append(None if value is None else str(value))
     return found
+
+
+def _no_cell(table: Table, row: int, name: str) -> FileError:
+    return FileError(f"{table.place(row)}: has no {name}; fill it in or leave the row out")
 
 
 def _no_column(table: Table, name: str) -> FileError:

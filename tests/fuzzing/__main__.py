@@ -14,16 +14,17 @@ import sys
 import tempfile
 from importlib import import_module
 from pathlib import Path
+from pkgutil import iter_modules
 from types import FunctionType
 
 MEMORY_MB = 1500
-# Modules whose branches guide the search. (Not at import, and not all: what numba compiles must stay as it is.)
+# Modules whose branches guide the search, besides all of hmrf_fast.io. (Not at import, and not all: what numba compiles
+# must stay as it is.)
 GUIDES = (
     "hmrf_fast.archive", "hmrf_fast.persistence", "hmrf_fast.model_state", "hmrf_fast.checkpoint_file",
-    "hmrf_fast.constraints", "hmrf_fast.pairs", "hmrf_fast.groups", "hmrf_fast.rows.store", "hmrf_fast.rows.disk",
-    "hmrf_fast.active.session", "hmrf_fast.io.reading", "hmrf_fast.io.constraints", "hmrf_fast.io.tables",
-    "hmrf_fast.io.texts", "hmrf_fast.io.matrix_file", "hmrf_fast.io.matrix_market", "hmrf_fast.io.sources", "zipfile",
-    "ast", "numpy.lib._format_impl", "json.decoder", "json.scanner", "sklearn.datasets._svmlight_format_io",
+    "hmrf_fast.constraints", "hmrf_fast.pairs", "hmrf_fast.groups", "hmrf_fast.rows.convert", "hmrf_fast.rows.store",
+    "hmrf_fast.rows.disk", "hmrf_fast.active.session", "zipfile", "ast", "numpy.lib._format_impl", "json.decoder",
+    "json.scanner", "sklearn.datasets._svmlight_format_io",
 )  # fmt: skip
 
 
@@ -58,7 +59,9 @@ def _fuzz(name: str, told: argparse.Namespace) -> int:
     import atheris
     from fuzzing.readers import examples, run
 
-    for module in GUIDES:
+    import hmrf_fast.io
+
+    for module in (*GUIDES, *(f"hmrf_fast.io.{one.name}" for one in iter_modules(hmrf_fast.io.__path__))):
         _instrument(atheris, import_module(module))
     resource.setrlimit(resource.RLIMIT_DATA, (2 * MEMORY_MB << 20,) * 2)
     corpus, kept = told.keep / f"{name}.corpus", told.keep / f"{name}."

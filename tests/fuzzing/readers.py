@@ -21,6 +21,7 @@ from typing import NamedTuple
 import numpy as np
 import scipy.io
 import scipy.sparse as sp
+from fuzzing.pieces import read_both_ways
 
 from hmrf_fast import HMRFKMeans, load
 from hmrf_fast.active.session import SessionFile
@@ -29,7 +30,7 @@ from hmrf_fast.checkpoint_file import FORMAT as CHECKPOINT_FORMAT
 from hmrf_fast.checkpoint_file import read_place
 from hmrf_fast.errors import HMRFError
 from hmrf_fast.io.constraints import read_constraints
-from hmrf_fast.io.reading import read
+from hmrf_fast.io.weights import read_weights
 from hmrf_fast.persistence import FORMAT as MODEL_FORMAT
 from hmrf_fast.rows.disk import DiskRows
 from hmrf_fast.rows.store import StoreWriter
@@ -206,19 +207,21 @@ def _readers() -> dict[str, Reader]:
         _text("id,label", "row 0,a", "row 3,b"), _text("row,must_link_group", "0,x", "1,x", "2,y"),
     ]  # fmt: skip
     json_pairs = [_text('{"i": 0, "j": 1, "type": "must"}', '{"i": 2, "j": 3, "type": -1, "weight": 2}')]
+    weights = [_text("row,weight", "0,2.5", "3,0"), _text("id,weight", "row 0,2.5", "row 3,")]
     svm = b"1 1:0.5 3:2 # a\n-1 2:1e3\n0\n"
     texts = [
         _text('{"id": 1, "text": "one two", "label": "a"}', '{"id": 2, "text": "two three"}'),
         b'{"x": 1}\n{"x": 2}',
     ]
     return {
-        "npz": Reader(".npz", read, _npz_seeds),
-        "mtx": Reader(".mtx", read, _mtx_seeds),
-        "svmlight": Reader(".svm", read, lambda: [svm, gzip.compress(svm), b"1 qid:3 1:2\n"]),
-        "jsonl": Reader(".jsonl", read, lambda: texts),
-        "csv": Reader(".csv", read, lambda: [b"id,x,y\na,1,2\nb,3,4\n", b'text,label\n"a, b",1\nc d,2\n']),
+        "npz": Reader(".npz", read_both_ways, _npz_seeds),
+        "mtx": Reader(".mtx", read_both_ways, _mtx_seeds),
+        "svmlight": Reader(".svm", read_both_ways, lambda: [svm, gzip.compress(svm), b"1 qid:3 1:2\n"]),
+        "jsonl": Reader(".jsonl", read_both_ways, lambda: texts),
+        "csv": Reader(".csv", read_both_ways, lambda: [b"id,x,y\na,1,2\nb,3,4\n", b'text,label\n"a, b",1\nc d,2\n']),
         "constraints": Reader(".csv", lambda path: read_constraints(path, ROWS, IDS), lambda: pairs),
         "json_constraints": Reader(".jsonl", lambda path: read_constraints(path, ROWS, IDS), lambda: json_pairs),
+        "weights": Reader(".csv", lambda path: read_weights(path, ROWS, IDS), lambda: weights),
         "model": Reader(".model", _use_model, lambda: [_written(model.save, "m")]),
         "signed_model": Reader(
             ".json", _read_signed(MODEL_FORMAT, model_arrays, _use_model), lambda: [json.dumps(model_content).encode()]
