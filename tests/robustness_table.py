@@ -16,7 +16,7 @@ from hmrf_fast.io import read, read_constraints
 
 DOCUMENT = Path(__file__).resolve().parents[1] / "docs" / "robustness.md"
 P = np.array([[3.0, 1, 0, 0], [2, 2, 0, 0], [0, 0, 1, 3], [0, 0, 2, 2]])
-FIT = ("must_link", "cannot_link", "partial_labels", "constraints", "sample_weight")
+FIT = ("y", "must_link", "cannot_link", "partial_labels", "constraints", "sample_weight")
 ROW = re.compile(r"^\| `(?P<input>.+?)` \| (?P<outcome>accepted|converted|warned|refused) \| (?P<told>.+) \|$")
 
 

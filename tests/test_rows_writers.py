@@ -259,6 +259,15 @@ def test_entries_of_one_cell_have_one_sum(tmp_path):
         assert whole.nnz < count
 
 
+def test_nothing_is_left_of_a_reader_that_is_not_heard_out(tmp_path):
+    """Whoever keeps the error keeps its frames, and with them the reader and its temporary files."""
+    entries = "".join(f"{row} 1 {'1e200' if row == 1 else 2}\n" for row in range(1, 400))
+    (tmp_path / "x.mtx").write_text(f"%%MatrixMarket matrix coordinate real general\n399 2 399\n{entries}")
+    with pytest.raises(InputError, match=r"1e\+200") as told:
+        io.read(tmp_path / "x.mtx", store=tmp_path / "x.store")
+    assert [path.name for path in tmp_path.iterdir()] == ["x.mtx"], told
+
+
 def test_comments_of_any_length(tmp_path):
     comments = "% nothing\n" * 500
     (tmp_path / "x.mtx").write_text(

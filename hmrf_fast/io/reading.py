@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
+from contextlib import closing
 from dataclasses import replace
 from inspect import signature
 from itertools import chain
@@ -99,10 +100,13 @@ def read(
         tables = table_blocks(path, ROWS if piecewise else None, file_format, encoding)
         reader = _table_blocks(tables, text, RowNames(id, label), metric, values, vectorizer, piecewise)
     blocks = Blocks(reader)
-    if store is not None:
-        return DataSet(write_blocks(store, blocks, dtype=dtype), **blocks.rest).kept_in_store()
-    [matrix] = blocks
-    return DataSet(matrix, **blocks.rest)
+    with closing(reader):  # a reader whose blocks are refused ends here, not whenever its frames are forgotten
+        if store is None:
+            [matrix] = blocks
+        else:
+            matrix = write_blocks(store, blocks, dtype=dtype)
+    data = DataSet(matrix, **blocks.rest)
+    return data if store is None else data.kept_in_store()
 
 
 def _folder(path: Path, metric: str, values: str | None, encoding: str, vectorizer: TextVectorizer | None) -> DataSet:
