@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import pickle
+from itertools import pairwise
 
 import numpy as np
 import pytest
+from constraint_oracle import components, inside
+from hypothesis import given
+from hypothesis import strategies as st
 
 from hmrf_fast.constraint_report import build_report
 from hmrf_fast.constraints import Constraints
@@ -21,11 +25,31 @@ def chain(first, last):
     return np.column_stack([np.arange(first, last), np.arange(first + 1, last + 1)])
 
 
+def cells(codes, owner):
+    """Rows of each group in each component."""
+    found = {}
+    for row, (code, component) in enumerate(zip(codes, owner, strict=True)):
+        if code is not None:
+            found.setdefault((component, code), []).append(row)
+    return found
+
+
+def firsts_of_groups(codes, owner):
+    return [tuple(rows[:2]) for rows in cells(codes, owner).values() if len(rows) > 1]
+
+
+def firsts_of_classes(codes, owner):
+    by_component = {}
+    for (component, _), rows in sorted(cells(codes, owner).items()):
+        by_component.setdefault(component, []).append(rows[0])
+    return [tuple(sorted(pair)) for firsts in by_component.values() for pair in pairwise(firsts)]
+
+
 def test_components_are_numbered_by_smallest_row():
     resolved = resolve(Constraints([(5, 3), (1, 6), (6, 2)]), 8)
     assert resolved.component.tolist() == [-1, 0, 0, 1, -1, 1, 0, -1]
     assert resolved.component.dtype == np.int32
-    assert resolved.component_sizes.tolist() == [3, 2]
+    assert resolved.component_sizes.tolist() == [3, 2] and resolved.class_component.size == 0
 
 
 def test_no_constraints():
@@ -126,6 +150,26 @@ class TestContradictions:
         with pytest.raises(ContradictionError, match="of classes 0 and 1 contradicts"):
             resolve(hard, 6)
 
+    @given(st.integers(0, 2**32 - 1))
+    def test_groups_and_classes_against_plain_enumeration(self, seed):
+        """One proof per group and component, its first two rows; one per neighbouring pair of the classes in one."""
+        rng, n = np.random.default_rng(seed), 14
+        ends = [sorted(rng.choice(n, 2, replace=False).tolist()) for _ in range(int(rng.integers(1, 12)))]
+        codes = rng.integers(-1, 3, n).tolist()
+        told = [None if code < 0 else code for code in codes]
+        pairs = {(i, j): 1.0 for i, j in ends}
+        for labels, expected in (
+            (False, firsts_of_groups(told, components(n, [pairs], lambda w: True))),
+            (True, firsts_of_classes(told, components(n, [pairs, inside(told, 1.0)], lambda w: True))),
+        ):
+            known = Constraints(ends, **{"partial_labels" if labels else "cannot_link_groups": codes})
+            resolved = resolve(known, n)
+            assert sorted(found.pair for found in resolved.contradictions) == sorted(expected)
+            assert resolved.n_contradictions == len(expected)
+            for found in resolved.contradictions:
+                own = sorted({told[row] for row in found.pair})
+                assert found.cannot_link == (f"classes {own[0]} and {own[1]}" if labels else f"group {own[0]}")
+
     def test_all_are_counted_and_few_are_proved(self):
         n = 3 * MAX_CHAINS
         star = [(0, i) for i in range(1, n)]
@@ -205,3 +249,27 @@ class TestReport:
     def test_empty_report(self):
         report = build_report(resolve(None, 0), np.empty(0, int))
         assert report.summary().endswith("neighbourhoods: 0\ncontradictions: 0")
+
+
+@pytest.mark.parametrize(
+    ("known", "rows", "told"),
+    [
+        ({"partial_labels": ["b", "a", None, "c", "a", "d"]}, (1, 0, 3), "4 classes"),
+        ({"cannot_link_groups": ["s", "t", "s", "s", "t", None]}, (0, 2, 3), "group 's' needs 3 clusters"),
+        ({"cannot_link_groups": ["s", "t", "t", "t", None, "t"]}, (1, 2, 3), "group 't' needs 4 clusters"),
+    ],
+)
+def test_rows_that_prove_that_there_are_too_few_clusters(known, rows, told):
+    resolved = resolve(Constraints(**known, cannot_link_weight=HARD), 6)
+    with pytest.raises(InfeasibleError, match=told) as caught:
+        check_feasible(resolved, 2)
+    assert caught.value.rows == rows
+    check_feasible(resolved, 4)
+
+
+def test_further_contradictions_are_counted():
+    links = [(0, 1), (1, 2), (3, 4)]
+    for apart, end in (([(0, 2)], "0-1-2"), ([(0, 2), (3, 4)], r"0-1-2 \(and 1 more\)")):
+        known = Constraints(links, apart, must_link_weight=HARD, cannot_link_weight=HARD)
+        with pytest.raises(ContradictionError, match=f"must-links {end}$"):
+            resolve(known, 5)
