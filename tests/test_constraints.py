@@ -18,6 +18,12 @@ PAIRS = [[0, 3], [1, 2]]
 HARD = np.inf
 
 
+def test_what_has_no_weight_weighs_one():
+    known = Constraints([(0, 1)], [(1, 2)], must_link_groups=[0, 0, 1], cannot_link_groups=[0, 0, 1])
+    assert known.must_link_weight.tolist() == known.cannot_link_weight.tolist() == [1.0]
+    assert known.must_link_group_weight == known.cannot_link_group_weight == 1.0
+
+
 @pytest.mark.parametrize(
     "given",
     [
