@@ -90,6 +90,6 @@ def _change(chain, old, new, block, links, labels, stamp, mark):
             if theirs == UNLABELLED or stamp[other] == mark:
                 continue  # both ends swap: what was equal stays equal
             price = links.edge_price[edge]
-            change += price * ((theirs == swapped) - (theirs == label))
+            change += price * (int(theirs == swapped) - int(theirs == label))
             scale += abs(price)
     return change, scale

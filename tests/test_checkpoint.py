@@ -228,7 +228,15 @@ def test_sigterm_ends_a_process_as_ever(tmp_path):
     assert child(tmp_path).wait() == 0
 
 
-def test_a_signal_while_a_start_is_sought(tmp_path):
+@pytest.fixture
+def heard():
+    """SIGINT as at a terminal: what a shell starts in the background is born ignoring it."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+def test_a_signal_while_a_start_is_sought(tmp_path, heard):
     """The search is cut short; what was done before is saved."""
     calls = []
 
