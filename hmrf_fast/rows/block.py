@@ -40,6 +40,7 @@ class Few(NamedTuple):
     numbers: np.ndarray  # (r,) int64: their numbers in the corpus
     ids: np.ndarray  # (r,) int64: their numbers in X
     whole: bool  # whether the corpus is X itself, where both numbers are the same
+    order: np.ndarray | None = None  # (r,) int64: the rows' places here, in the order in which they lie in memory
 
     def of(self, values: Any) -> Any:
         """Arrays by row of X (or a tuple of them) as arrays by row of the corpus."""
