@@ -200,14 +200,22 @@ def distinct_pairs(pairs: np.ndarray, weights: np.ndarray) -> tuple[np.ndarray, 
     position : ndarray of shape (d,), int64
         Where each pair was first given.
     """
-    low, high = pairs.min(axis=1, initial=np.iinfo(np.int64).max), pairs.max(axis=1, initial=-1)
-    order = np.lexsort((high, low))
+    low, high = np.minimum(pairs[:, 0], pairs[:, 1]), np.maximum(pairs[:, 0], pairs[:, 1])
+    order = pair_order(low, high)
     low, high = low[order], high[order]
     new = np.ones(len(order), dtype=bool)
     new[1:] = (low[1:] != low[:-1]) | (high[1:] != high[:-1])
     start = np.flatnonzero(new)
     largest = np.maximum.reduceat(weights[order], start) if start.size else np.empty(0)
     return np.column_stack([low[start], high[start]]), largest, order[start]
+
+
+def pair_order(low: np.ndarray, high: np.ndarray) -> np.ndarray:
+    """(m,) int64: where pairs stand when sorted, equal ones in the order in which they are given. One sort where both
+    non-negative numbers fit one word."""
+    if high.size and high.max() < 1 << 31:
+        return np.argsort((low << 31) | high, kind="stable")
+    return np.lexsort((high, low))
 
 
 def signed_entries(A: Any) -> sp.coo_array:

@@ -21,11 +21,11 @@ def _find_keys(block: Block, numbers: np.ndarray | None, keys: np.ndarray) -> No
     def task(first: int, last: int) -> None:
         part = rows_between(block.corpus, first, last)
         here = numbers_in(numbers, first, last)
-        if here is not None:
+        if here is not None and 2 * here.size < last - first:  # else copying takes longer than hashing all
             part = some_rows(part, here)
         found = np.empty(part.indptr.size - 1, np.uint64)
         bits = part.values.astype(np.float64, copy=False).view(np.uint64)
         row_digests(part.indptr, part.indices, bits, 0, found.size, found)
-        keys[slice(first, last) if here is None else first + here] = found
+        keys[slice(first, last) if found.size == last - first else first + here] = found
 
     block.over_rows(task, 2.0)
