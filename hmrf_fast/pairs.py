@@ -9,6 +9,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from hmrf_fast.errors import ConstraintError
+from hmrf_fast.sorting import stable_order
 
 
 def parse_pairs(pairs: Any, name: str, lookup: Mapping[Hashable, int] | None = None) -> np.ndarray:
@@ -211,11 +212,11 @@ def distinct_pairs(pairs: np.ndarray, weights: np.ndarray) -> tuple[np.ndarray, 
 
 
 def pair_order(low: np.ndarray, high: np.ndarray) -> np.ndarray:
-    """(m,) int64: where pairs stand when sorted, equal ones in the order in which they are given. One sort where both
-    non-negative numbers fit one word."""
-    if high.size and high.max() < 1 << 31:
-        return np.argsort((low << 31) | high, kind="stable")
-    return np.lexsort((high, low))
+    """(m,) int64: where pairs of non-negative numbers stand when sorted, equal ones in their order."""
+    bits = int(high.max(initial=0)).bit_length()
+    if 2 * bits > 63:
+        return np.lexsort((high, low))
+    return stable_order((low << bits) | high, 1 << 2 * bits)
 
 
 def signed_entries(A: Any) -> sp.coo_array:

@@ -176,6 +176,5 @@ def violation_cost(kind, first, second, pair_cost, row_labels):
     total = 0.0
     for pair in range(first.size):
         same = row_labels[first[pair]] == row_labels[second[pair]]
-        if same != (kind[pair] > 0):
-            total += pair_cost[pair]
+        total += pair_cost[pair] if same != (kind[pair] > 0) else 0.0  # no jump, which nothing could foretell
     return total

@@ -8,13 +8,14 @@ from __future__ import annotations
 import numpy as np
 
 from hmrf_fast.kernels._jit import inlined, kernel, lean_kernel
-from hmrf_fast.kernels.icm import ALONE, UNIT, UNLABELLED, better, stir
+from hmrf_fast.kernels.icm import ALONE, UNIT, UNLABELLED, better, cheapest, label_costs, stir
 from hmrf_fast.kernels.keys import two_lowest, vector_buffer
 from hmrf_fast.kernels.prefetch import prefetch_line, prefetch_span
 from hmrf_fast.kernels.rng import mix, random_order, shuffle
 from hmrf_fast.kernels.rows import VECTOR_BYTES
 
 STRETCH = 256  # nodes that are visited together
+CROWD = 2  # partners per cluster from which on a visit looks at all labels: they meet most of them anyway
 WHOLE = 32  # clusters up to which all of a node's distances are asked for
 
 
@@ -45,6 +46,14 @@ def cheapest_move(node, block, near, links, labels, mark, seen, met, costs):
     visit costs its edges, and K only if partners have both. INOUT seen (K,) int64 stamps, no two visits may share a
     mark; met (K,) int64, costs (K,): scratch.
     """
+    old, present = labels[node], np.inf
+    if links.edge_ptr[node + 1] - links.edge_ptr[node] >= CROWD * costs.size:
+        label_costs(node, block, links, labels, seen, np.int64(-1), costs)
+        best = np.int64(cheapest(costs))
+        low = costs[best]
+        if old != UNLABELLED:
+            present = costs[old]
+        return best, low, present
     count = _meet_partners(node, block, links, labels, mark, seen, met, costs)
     best = _lowest_unmet(node, block, near, mark, seen)
     low = block[node, best] if best >= 0 else np.inf
@@ -52,7 +61,6 @@ def cheapest_move(node, block, near, links, labels, mark, seen, met, costs):
         label = met[position]
         if best < 0 or costs[label] < low or (costs[label] == low and label < best):
             best, low = label, costs[label]
-    old, present = labels[node], np.inf
     if old != UNLABELLED:
         present = costs[old] if seen[old] == mark else block[node, old]
     return best, low, present
