@@ -27,6 +27,10 @@ class Block(NamedTuple):
     def n_entries(self) -> int:
         return self.corpus.indices.size
 
+    def on(self, n_threads: int) -> Block:
+        """The same block, to be worked on by that many threads."""
+        return self if n_threads == self.n_threads else self._replace(n_threads=n_threads)
+
     def over_rows(self, task: Callable[[int, int], object], cost_per_entry: float = 1.0) -> list:
         """Run ``task(first, last)`` over the row chunks."""
         work = (self.n_entries + self.n_rows) * cost_per_entry
