@@ -45,6 +45,14 @@ def _add_block(corpus, terms, graph, which, labels, strength, table, stats):
 
 @kernel
 def _clear(corpus, graph, which, table):
+    """The whole table where that is less than what the block's rows have written."""
+    entries = 0
+    for place in range(graph.block_ptr[which], graph.block_ptr[which + 1]):
+        row = graph.rows[graph.block_rows[place]]
+        entries += corpus.indptr[row + 1] - corpus.indptr[row]
+    if entries >= table.shape[0]:
+        table[:] = 0.0
+        return
     for place in range(graph.block_ptr[which], graph.block_ptr[which + 1]):
         row = graph.rows[graph.block_rows[place]]
         for entry in range(corpus.indptr[row], corpus.indptr[row + 1]):
