@@ -31,7 +31,7 @@ def _add_row(corpus, terms, row, label, strength, table, stats):
         stats[COUNTER, label] += factor * terms.counter[row]
     if terms.degree != 0.0:
         for entry in range(corpus.indptr[row], corpus.indptr[row + 1]):
-            table[corpus.indices[entry], label] += factor * corpus.values[entry]
+            table[np.uint32(corpus.indices[entry]), label] += factor * corpus.values[entry]
 
 
 @kernel
@@ -83,7 +83,7 @@ def partner_sums(corpus, terms, weights, row, table, stats, phi):
     phi[:] = 0.0
     if terms.degree != 0.0:
         for entry in range(corpus.indptr[row], corpus.indptr[row + 1]):
-            feature = corpus.indices[entry]
+            feature = np.uint32(corpus.indices[entry])
             scaled = weights[feature] * corpus.values[entry]
             for h in range(phi.size):
                 phi[h] += scaled * table[feature, h]
