@@ -10,7 +10,8 @@ from hmrf_fast.rows.interface import Rows, numbers_in
 
 
 def row_keys(rows: Rows, n_threads: int = 1, wanted: np.ndarray | None = None) -> np.ndarray:
-    """(n,) uint64 hashes of the rows' content, of the ``wanted`` (r,) ascending ones at least, if given; cost their non-zeros."""
+    """(n,) uint64 hashes of the rows' content, of the ``wanted`` (r,) ascending ones at least, if given; cost their
+    non-zeros, up to twice."""
     keys = np.zeros(rows.shape[0], np.uint64)
     for _ in rows.map(_find_keys, outputs=(keys,), n_threads=n_threads, wanted=wanted):
         pass
