@@ -16,6 +16,7 @@ from hmrf_fast.components import smallest_first
 from hmrf_fast.groups import Grouping
 from hmrf_fast.kernels.rng import mix
 from hmrf_fast.neighborhoods import Resolved
+from hmrf_fast.pairs import pair_order
 from hmrf_fast.rows.interface import Rows
 from hmrf_fast.rows.keys import row_keys
 
@@ -31,15 +32,23 @@ def canonical_order(rows: Rows, resolved: Resolved, sample_weight: np.ndarray, n
     wanted = np.flatnonzero(named)
     content = row_keys(rows, n_threads, wanted)[wanted]
     keys = mix(content, sample_weight[wanted].view(np.uint64))
-    distinct = np.unique(keys).size
+    order, distinct = _sorted(keys)
     for _ in range(ROUNDS):
         if distinct == keys.size:
             break
         keys = _told_apart(keys, wanted, resolved)
-        before, distinct = distinct, np.unique(keys).size
+        before = distinct
+        order, distinct = _sorted(keys)
         if distinct == before:
             break
-    return np.concatenate([wanted[np.argsort(keys, kind="stable")], np.flatnonzero(~named)])
+    return np.concatenate([wanted[order], np.flatnonzero(~named)])
+
+
+def _sorted(keys: np.ndarray) -> tuple[np.ndarray, int]:
+    """The order of keys (w,), and how many of them are different."""
+    order = np.argsort(keys, kind="stable")
+    ascending = keys[order]
+    return order, int(np.count_nonzero(ascending[1:] != ascending[:-1])) + min(keys.size, 1)
 
 
 def named_rows(resolved: Resolved) -> np.ndarray:
@@ -102,9 +111,10 @@ def neighborhoods_in_order(resolved: Resolved, order: np.ndarray) -> Resolved:
 
 
 def _ranked(pairs: np.ndarray, weight: np.ndarray, rank: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    ranked = np.sort(rank[pairs], axis=1)
-    order = np.lexsort((ranked[:, 1], ranked[:, 0]))
-    return ranked[order], weight[order]
+    first, second = rank[pairs[:, 0]], rank[pairs[:, 1]]
+    low, high = np.minimum(first, second), np.maximum(first, second)
+    order = pair_order(low, high)
+    return np.column_stack([low[order], high[order]]), weight[order]
 
 
 def _regrouped(grouping: Grouping | None, order: np.ndarray) -> Grouping | None:

@@ -263,7 +263,7 @@ class Constraints:
             raise ConstraintError(f"the constraints are for {self.n_rows} rows, the data has {n_rows}")
         for kind, position in zip(_KINDS, self._positions, strict=True):
             outside = getattr(self, kind)[:, 1] >= n_rows
-            if outside.any():
+            if outside.size and outside.any():
                 found = np.flatnonzero(outside)[np.argmin(position[outside])]  # of several, the one given first
                 row = getattr(self, kind)[found, 1]
                 raise ConstraintError(f"{kind} pair {position[found]} names row {row}, but there are {n_rows} rows")

@@ -22,9 +22,10 @@ from hmrf_fast.rows.block import Block, Few
 
 MAX_SWEEPS = 1000
 MAX_ROUNDS = 50
-BLOCK_CHUNK = 256
+BLOCK_WORK = 1e7  # multiply-adds that are handed out together
 LONGEST_CHAIN = 200  # of nodes whose labels are exchanged together
 HUGE = 1e200
+NOBODY = np.zeros(0, np.int32)
 
 
 def build_table(problem: Problem, clusters: ClusterTerms) -> np.ndarray:
@@ -53,7 +54,7 @@ def all_distances(problem: Problem, geometry: Geometry, clusters: ClusterTerms, 
 def _find_distances(block: Block, _, terms: RowTerms, result: np.ndarray, table, offset, cross) -> None:
     every = np.arange(block.n_rows)
     _fill_distances(
-        block.corpus, terms, table, offset, cross, every, result, block.n_threads, block.n_entries + block.n_rows
+        block.corpus, terms, table, offset, cross, every, every, result, block.n_threads, block.n_entries + block.n_rows
     )
 
 
@@ -70,21 +71,25 @@ def distances_of(problem: Problem, geometry: Geometry, clusters: ClusterTerms, t
     block = np.empty((few.numbers.size, problem.n_clusters))
     entries = few.numbers.size * (problem.n_entries / max(problem.n_rows, 1) + 1)
     terms, offset, cross = few.of(geometry.rows), clusters.offset, clusters.cross
-    _fill_distances(few.corpus, terms, table, offset, cross, few.numbers, block, problem.n_threads, entries)
+    order = np.argsort(few.numbers) if few.order is None else few.order
+    rows = few.numbers[order]
+    _fill_distances(few.corpus, terms, table, offset, cross, rows, order, block, problem.n_threads, entries)
     return block
 
 
-def _fill_distances(corpus, terms: RowTerms, table, offset, cross, numbers, block, n_threads: int, entries) -> None:
-    """block (r, K) OUT: distances of the rows of a corpus with the given numbers (r,), read in the order in which they
-    lie in memory."""
-    places, width = np.argsort(numbers), table.shape[2]
+def _fill_distances(
+    corpus, terms: RowTerms, table, offset, cross, rows, places, block, n_threads: int, entries: float
+) -> None:
+    """block (r, K) OUT: distances of the given rows (r,) of a corpus, in the order in which they lie in memory, at the
+    given places (r,)."""
+    work = entries * block.shape[1]
     pool.run_chunks(
         lambda first, last: distance_block(
-            corpus, terms, table, offset, cross, numbers, places, first, last, np.empty(width, table.dtype), block
+            corpus, terms, table, offset, cross, rows, places, first, last, np.empty(table.shape[2], table.dtype), block
         ),
-        pool.even_chunks(numbers.size, -(-numbers.size // BLOCK_CHUNK)),
+        pool.even_chunks(rows.size, int(work // BLOCK_WORK) + 1),
         n_threads,
-        entries * block.shape[1],
+        work,
     )
 
 
@@ -141,12 +146,26 @@ def _without_merged(problem: Problem, costs: np.ndarray) -> np.ndarray:
 def node_costs(problem: Problem, block: np.ndarray) -> np.ndarray:
     """(u, K) summed costs per node: weighted distances and label priors."""
     graph, priors = problem.graph, problem.priors
+    if _nodes_are_rows(problem) and (problem.metric.directional or block.max() <= HUGE):
+        return block
     costs = np.empty((graph.node_ptr.size - 1, problem.n_clusters))
     weigh_nodes(block, problem.sample_weight, graph.rows, graph.node_ptr, graph.node_rows, HUGE, costs)
     if priors.rows.size:
         _, own, theirs = np.intersect1d(graph.rows, priors.rows, assume_unique=True, return_indices=True)
         np.add.at(costs, graph.node_of_row[own], priors.cost[theirs])
     return _without_merged(problem, costs)
+
+
+def _nodes_are_rows(problem: Problem) -> bool:
+    """Whether a node costs what its only row does."""
+    graph, weight = problem.graph, problem.sample_weight
+    return (
+        graph.node_ptr.size - 1 == graph.rows.size
+        and not problem.priors.rows.size
+        and not problem.merged.size
+        and bool((weight[graph.rows] == 1.0).all())
+        and np.array_equal(graph.node_rows, np.arange(graph.rows.size))
+    )
 
 
 def start_labels(problem: Problem, costs: np.ndarray, previous, seed: np.uint64) -> np.ndarray:
@@ -169,6 +188,8 @@ def start_labels(problem: Problem, costs: np.ndarray, previous, seed: np.uint64)
 def _fixed_nodes(problem: Problem) -> tuple[np.ndarray, np.ndarray]:
     """Nodes that hold a row of fixed label, and those labels."""
     priors, graph = problem.priors, problem.graph
+    if not priors.fixed_rows.size:
+        return NOBODY, NOBODY
     _, own, theirs = np.intersect1d(graph.rows, priors.fixed_rows, assume_unique=True, return_indices=True)
     return graph.node_of_row[own], priors.fixed[priors.fixed >= 0][theirs]
 
@@ -191,6 +212,8 @@ def _renamed(nodes: np.ndarray, fixed: np.ndarray, kept: np.ndarray, costs, live
 
 
 def _feasible(graph, nodes: np.ndarray) -> bool:
+    if not graph.hard_node.size:
+        return True
     owner = np.repeat(np.arange(nodes.size), np.diff(graph.hard_ptr))
     return not np.any(nodes[owner] == nodes[graph.hard_node])
 

@@ -190,7 +190,7 @@ class _Loop:
             before = self.alpha
             self.alpha = max(0.5 * self.alpha, min(self.alpha, self.options.smoothing[1]))
             self.stale[:] |= self.alpha != before
-        which = np.flatnonzero(self.stale)
+        which = self.stale.nonzero()[0]
         self.product[which] = center_clusters(
             self.problem, self.statistic, self.square, self.alpha, which, self.centers, self.clusters
         )
@@ -255,7 +255,7 @@ class _Loop:
 
     def _multiply(self) -> None:
         """Sums times centroids, from which J follows; cost d per stale cluster."""
-        which = np.flatnonzero(self.stale)
+        which = self.stale.nonzero()[0]
         found = table_products(self.problem, self.statistic, self.clusters, which)
         self.product[which], self.square[which] = found
 

@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from hmrf_fast.errors import ConstraintError
+from hmrf_fast.sorting import stable_order
 
 
 class Grouping(NamedTuple):
@@ -112,11 +113,10 @@ def _known_objects(array: np.ndarray, name: str) -> tuple[np.ndarray, np.ndarray
 
 def members_by_code(codes: np.ndarray, n_codes: int) -> tuple[np.ndarray, np.ndarray]:
     """List the members of each code: ``(ptr (n_codes + 1,) int64, members int64)``, ascending within a code."""
-    order = np.argsort(codes, kind="stable")
-    order = order[np.searchsorted(codes[order], 0) :]
+    counts = np.bincount(codes.astype(np.int64) + 1, minlength=n_codes + 1)
     ptr = np.zeros(n_codes + 1, dtype=np.int64)
-    np.cumsum(np.bincount(codes[order], minlength=n_codes), out=ptr[1:])
-    return ptr, order
+    np.cumsum(counts[1:], out=ptr[1:])
+    return ptr, stable_order(codes.astype(np.int64) + 1, n_codes)[counts[0] :]
 
 
 def common_length(lengths: dict[str, int]) -> int | None:

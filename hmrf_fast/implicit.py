@@ -6,12 +6,12 @@ import warnings
 from typing import NamedTuple
 
 import numpy as np
-import scipy.sparse as sp
 
 from hmrf_fast.closure import Family, Layout
 from hmrf_fast.enumeration import Bundles, Listed, enumerate_pairs, join, no_bundles, pair_counts, sample_pairs
 from hmrf_fast.errors import SampledConstraintsWarning
 from hmrf_fast.groups import members_by_code
+from hmrf_fast.sorting import stable_order
 
 
 class Limits(NamedTuple):
@@ -227,9 +227,8 @@ def adjacency(first: np.ndarray, second: np.ndarray, n: int) -> tuple[np.ndarray
     edge : ndarray of shape (2 e,), int64
         The edge, ascending for each vertex.
     """
-    # Both ends of edge k stand at 2k and 2k + 1; COO to CSR is a counting sort by source that keeps their order.
-    source = np.column_stack([first, second]).ravel()
-    half = np.arange(source.size)
-    table = sp.coo_array((np.ones(source.size, np.int8), (source, half)), shape=(n, source.size)).tocsr()
-    half = table.indices.astype(np.int64)
-    return table.indptr.astype(np.int64), source[half ^ 1].astype(np.int64), half >> 1
+    source = np.column_stack([first, second]).astype(np.int64, copy=False).ravel()  # ends of edge k at 2k and 2k + 1
+    half = stable_order(source, max(n - 1, 0))
+    ptr = np.zeros(n + 1, np.int64)
+    np.cumsum(np.bincount(source, minlength=n), out=ptr[1:])
+    return ptr, source[half ^ 1], half >> 1

@@ -6,7 +6,7 @@ import numpy as np
 
 from hmrf_fast.kernels import pool
 from hmrf_fast.kernels.pairs import add_leanings, add_pair_products, pair_distances
-from hmrf_fast.kernels.shared import add_shared, count_shared, list_shared, shared_distances
+from hmrf_fast.kernels.shared import add_shared, list_shared, shared_distances
 from hmrf_fast.kernels.types import PairSide, PairTerms, Shared
 
 PAIR_CHUNK = 4096
@@ -62,23 +62,29 @@ def pair_products(problem, pairs: PairTerms, strength: np.ndarray) -> np.ndarray
 def _list_shared(problem, few) -> Shared | None:
     """What the rows of each pair share, or None where that is more than the non-zeros of X."""
     first_rows, second_rows = _rows(problem, few)
-    ptr = np.zeros(first_rows.size + 1, np.int64)
-    _run(
-        problem,
-        lambda first, last: count_shared(few.corpus, first_rows, second_rows, first, last, ptr[1:]),
-        _entries(problem),
-    )
-    np.cumsum(ptr, out=ptr)
-    if ptr[-1] > problem.n_entries:
-        return None
-    shared = Shared(ptr, np.empty(ptr[-1], np.int32), np.empty(ptr[-1]))
+    sizes = np.diff(few.corpus.indptr)
+    most = np.minimum(sizes[first_rows], sizes[second_rows])
+    ptr, found = np.zeros(first_rows.size + 1, np.int64), 0
     unit, entropic = few.of(problem.unit), problem.metric.entropic
-    _run(
-        problem,
-        lambda first, last: list_shared(few.corpus, unit, entropic, first_rows, second_rows, first, last, shared),
-        _entries(problem),
-    )
-    return shared
+
+    def task(first: int, last: int):
+        nonlocal found
+        if found > problem.n_entries:
+            return None
+        room = int(most[first:last].sum())
+        features, parts = np.empty(room, np.int32), np.empty(room)
+        size = list_shared(
+            few.corpus, unit, entropic, first_rows, second_rows, first, last, ptr[1:], features, parts
+        )  # fmt: skip
+        found += size
+        return features[:size].copy(), parts[:size].copy()
+
+    listed = _run(problem, task, _entries(problem))
+    np.cumsum(ptr, out=ptr)
+    if any(part is None for part in listed) or ptr[-1] > problem.n_entries:
+        return None
+    features, parts = (np.concatenate(some) for some in zip(*listed, strict=True))
+    return Shared(ptr, features, parts)
 
 
 def _rows(problem, few) -> tuple[np.ndarray, np.ndarray]:
@@ -90,6 +96,6 @@ def _entries(problem) -> float:
     return 2.0 * problem.graph.pair_kind.size * problem.n_entries / max(problem.n_rows, 1)
 
 
-def _run(problem, task, entries: float) -> None:
+def _run(problem, task, entries: float) -> list:
     count = problem.graph.pair_kind.size
-    pool.run_chunks(task, pool.even_chunks(count, -(-count // PAIR_CHUNK)), problem.n_threads, 2.0 * entries)
+    return pool.run_chunks(task, pool.even_chunks(count, -(-count // PAIR_CHUNK)), problem.n_threads, 2.0 * entries)

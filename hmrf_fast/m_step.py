@@ -104,7 +104,7 @@ def update_sums(
 
     Returns the sums, and which clusters (K,) bool lost or gained a row.
     """
-    moved = np.flatnonzero(sums.labels != labels)
+    moved = (sums.labels != labels).nonzero()[0]
     touched = np.zeros(problem.n_clusters, bool)
     touched[sums.labels[moved]] = touched[labels[moved]] = True
     if sums.table.dtype != np.int64 or moved.size > REBUILD_SHARE * problem.n_rows:

@@ -9,6 +9,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from hmrf_fast.errors import ConstraintError
+from hmrf_fast.sorting import stable_order
 
 
 def parse_pairs(pairs: Any, name: str, lookup: Mapping[Hashable, int] | None = None) -> np.ndarray:
@@ -200,14 +201,22 @@ def distinct_pairs(pairs: np.ndarray, weights: np.ndarray) -> tuple[np.ndarray, 
     position : ndarray of shape (d,), int64
         Where each pair was first given.
     """
-    low, high = pairs.min(axis=1, initial=np.iinfo(np.int64).max), pairs.max(axis=1, initial=-1)
-    order = np.lexsort((high, low))
+    low, high = np.minimum(pairs[:, 0], pairs[:, 1]), np.maximum(pairs[:, 0], pairs[:, 1])
+    order = pair_order(low, high)
     low, high = low[order], high[order]
     new = np.ones(len(order), dtype=bool)
     new[1:] = (low[1:] != low[:-1]) | (high[1:] != high[:-1])
     start = np.flatnonzero(new)
     largest = np.maximum.reduceat(weights[order], start) if start.size else np.empty(0)
     return np.column_stack([low[start], high[start]]), largest, order[start]
+
+
+def pair_order(low: np.ndarray, high: np.ndarray) -> np.ndarray:
+    """(m,) int64: where pairs of non-negative numbers stand when sorted, equal ones in their order."""
+    bits = int(high.max(initial=0)).bit_length()
+    if 2 * bits > 63:
+        return np.lexsort((high, low))
+    return stable_order((low << bits) | high, 1 << 2 * bits)
 
 
 def signed_entries(A: Any) -> sp.coo_array:

@@ -13,6 +13,7 @@ from hmrf_fast.groups import members_by_code
 from hmrf_fast.implicit import Limits, adjacency, realise
 from hmrf_fast.kernels.types import PenaltyGraph
 from hmrf_fast.neighborhoods import Resolved, check_feasible, resolve
+from hmrf_fast.sorting import stable_order
 from hmrf_fast.violations import Violations, violations
 
 __all__ = ["Limits", "Violations", "empty_graph", "plan", "violations"]
@@ -120,14 +121,15 @@ def _merge(listed: Listed, layout: Layout) -> Listed:
     """Name every pair of rows once per kind, weights summed; must-links inside a node cannot be violated and go."""
     low, high = np.minimum(listed.first, listed.second), np.maximum(listed.first, listed.second)
     matters = (listed.weight != 0) & ((listed.kind < 0) | (layout.node[low] != layout.node[high]))
-    key = (low[matters] * max(layout.rows.size, 1) + high[matters]) * 2 + (listed.kind[matters] > 0)
-    order = np.argsort(key, kind="stable")
+    bits = int(layout.rows.size).bit_length()
+    key = (((low[matters] << bits) | high[matters]) << 1) | (listed.kind[matters] > 0)
+    order = stable_order(key, 1 << (2 * bits + 1))
     key = key[order]
     start = np.flatnonzero(np.diff(key, prepend=-1))
     weight = np.add.reduceat(listed.weight[matters][order], start) if start.size else np.empty(0)
     key = key[start][weight != 0]
-    first, second = np.divmod(key // 2, max(layout.rows.size, 1))
-    return Listed(first, second, (2 * (key % 2) - 1).astype(np.int8), weight[weight != 0])
+    first, second = key >> (bits + 1), (key >> 1) & ((1 << bits) - 1)
+    return Listed(first, second, (2 * (key & 1) - 1).astype(np.int8), weight[weight != 0])
 
 
 def _edges(pairs: Listed, layout: Layout) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

@@ -31,7 +31,7 @@ def _add_row(corpus, terms, row, label, strength, table, stats):
         stats[COUNTER, label] += factor * terms.counter[row]
     if terms.degree != 0.0:
         for entry in range(corpus.indptr[row], corpus.indptr[row + 1]):
-            table[corpus.indices[entry], label] += factor * corpus.values[entry]
+            table[np.uint32(corpus.indices[entry]), label] += factor * corpus.values[entry]
 
 
 @kernel
@@ -45,6 +45,14 @@ def _add_block(corpus, terms, graph, which, labels, strength, table, stats):
 
 @kernel
 def _clear(corpus, graph, which, table):
+    """The whole table where that is less than what the block's rows have written."""
+    entries = 0
+    for place in range(graph.block_ptr[which], graph.block_ptr[which + 1]):
+        row = graph.rows[graph.block_rows[place]]
+        entries += corpus.indptr[row + 1] - corpus.indptr[row]
+    if entries >= table.shape[0]:
+        table[:] = 0.0
+        return
     for place in range(graph.block_ptr[which], graph.block_ptr[which + 1]):
         row = graph.rows[graph.block_rows[place]]
         for entry in range(corpus.indptr[row], corpus.indptr[row + 1]):
@@ -75,7 +83,7 @@ def partner_sums(corpus, terms, weights, row, table, stats, phi):
     phi[:] = 0.0
     if terms.degree != 0.0:
         for entry in range(corpus.indptr[row], corpus.indptr[row + 1]):
-            feature = corpus.indices[entry]
+            feature = np.uint32(corpus.indices[entry])
             scaled = weights[feature] * corpus.values[entry]
             for h in range(phi.size):
                 phi[h] += scaled * table[feature, h]

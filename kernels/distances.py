@@ -14,6 +14,7 @@ import numpy as np
 
 from hmrf_fast.kernels._jit import inlined, kernel, lean_kernel
 from hmrf_fast.kernels.keys import two_lowest, vector_buffer, write_keys
+from hmrf_fast.kernels.prefetch import prefetch_line, prefetch_row
 from hmrf_fast.kernels.rows import padded_width, row_dots
 
 TILE_BYTES = 256  # of a feature's values in one tile, at most
@@ -62,6 +63,8 @@ def assign_rows(corpus, terms, table, offset, cross, rows, first, last, labels, 
         begin, part = tile * width, table[tile]
         for position in range(first, last):
             row = rows[position]
+            if position + 1 < last and rows[position + 1] != row + 1:
+                prefetch_row(corpus, rows, position + 1)
             row_dots(indices, values, indptr[row], indptr[row + 1], part, sums)
             if centred:
                 lean_over(sums, real(terms.shift[row]), cross, begin)
@@ -83,8 +86,9 @@ def assign_rows(corpus, terms, table, offset, cross, rows, first, last, labels, 
 def distance_block(corpus, terms, table, offset, cross, rows, places, first, last, sums, block):
     """Distances of rows to all centroids: those at the given places[first:last] of block.
 
-    IN rows (r,) int64; places (r,) int64: in the order in which the rows lie in memory; other arguments as in
-    ``assign_rows``. OUT block (r, K) float64; sums (width,) of the table's dtype: scratch. Cost: nnz of the rows * K.
+    IN rows (r,) int64: in the order in which they lie in memory; places (r,) int64: of each in block; other arguments
+    as in ``assign_rows``. OUT block (r, K) float64; sums (width,) of the table's dtype: scratch. Cost: nnz of the rows
+    * K.
     """
     width = table.shape[2]
     for tile in range(table.shape[0]):
@@ -92,8 +96,9 @@ def distance_block(corpus, terms, table, offset, cross, rows, places, first, las
         count = min(width, offset.size - begin)
         part = table[tile]
         for position in range(first, last):
-            place = places[position]
-            row = rows[place]
+            row, place = rows[position], places[position]
+            prefetch_row(corpus, rows, position + 1)
+            prefetch_line(block, place, begin, begin + count)
             row_dots(corpus.indices, corpus.values, corpus.indptr[row], corpus.indptr[row + 1], part, sums)
             shift = terms.shift[row] if terms.shift.size > 0 else 0.0
             out = block[place, begin : begin + count]

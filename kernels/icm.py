@@ -10,6 +10,7 @@ from __future__ import annotations
 import numpy as np
 
 from hmrf_fast.kernels._jit import inlined, kernel
+from hmrf_fast.kernels.prefetch import prefetch_line, prefetch_span
 from hmrf_fast.kernels.rng import random_order
 
 UNLABELLED = -1
@@ -99,7 +100,10 @@ def block_moves(block, links, unit_ptr, unit_nodes, labels, movable, stirred, se
         stamp[node] = -1
     random_order(order, seed)
     moves = 0
-    for unit in order:
+    for place in range(n_units):
+        unit = order[place]
+        if place + 1 < n_units:
+            _ask_for(order[place + 1], block, links, unit_ptr, unit_nodes)
         nodes = unit_nodes[unit_ptr[unit] : unit_ptr[unit + 1]]
         if movable[nodes[0]] == 0 or not _is_stirred(nodes, stirred):
             continue
@@ -125,6 +129,17 @@ def block_moves(block, links, unit_ptr, unit_nodes, labels, movable, stirred, se
             for node in nodes:
                 stirred[node] &= ALONE
     return moves
+
+
+@inlined
+def _ask_for(unit, block, links, unit_ptr, unit_nodes):
+    """Ask for what a look at a unit reads."""
+    for place in range(unit_ptr[unit], unit_ptr[unit + 1]):
+        node = unit_nodes[place]
+        begin, end = links.edge_ptr[node], links.edge_ptr[node + 1]
+        prefetch_span(links.edge_node, begin, end)
+        prefetch_span(links.edge_price, begin, end)
+        prefetch_line(block, node, 0, block.shape[1])
 
 
 @kernel
@@ -161,6 +176,5 @@ def violation_cost(kind, first, second, pair_cost, row_labels):
     total = 0.0
     for pair in range(first.size):
         same = row_labels[first[pair]] == row_labels[second[pair]]
-        if same != (kind[pair] > 0):
-            total += pair_cost[pair]
+        total += pair_cost[pair] if same != (kind[pair] > 0) else 0.0  # no jump, which nothing could foretell
     return total

@@ -28,7 +28,7 @@ LN2 = float(np.log(2.0))
 def _invert(values: np.ndarray) -> np.ndarray:
     """1 / values with 1/0 = 0: an empty row has no direction and contributes nothing. Below 1e-153 counts as 0, since
     the inverse would overflow."""
-    return np.divide(1.0, values, out=np.zeros_like(values), where=values > 1e-153)
+    return np.divide(1.0, values, out=np.zeros(values.shape), where=values > 1e-153)
 
 
 class Metric:
@@ -217,7 +217,7 @@ class SquaredEuclidean(Metric):
         return _invert(mass), 0.0
 
     def offsets(self, square, total, logs, alpha, weights):
-        return np.ones_like(square), square, np.zeros_like(square)
+        return np.ones(square.size), square, np.zeros(square.size)
 
     def centroid_gradient(self, terms, centers, sums, agreement, alpha):
         return _slopes(centers, sums, sums.mass, 2.0)

@@ -21,7 +21,7 @@ def row_moments(corpus, unit, weights, entropic, first, last, square, total, ent
         logs = 0.0
         for entry in range(corpus.indptr[row], corpus.indptr[row + 1]):
             x = corpus.values[entry] * unit[row]
-            a = weights[corpus.indices[entry]]
+            a = weights[np.uint32(corpus.indices[entry])]
             squares += a * x * x
             plain += a * x
             if entropic and x > 0.0:

@@ -10,8 +10,21 @@ from __future__ import annotations
 
 import numpy as np
 
-from hmrf_fast.kernels._jit import kernel, lean_kernel
+from hmrf_fast.kernels._jit import inlined, kernel, lean_kernel
 from hmrf_fast.kernels.prefetch import prefetch_row
+
+
+@inlined
+def next_shared(indices, left, left_end, others, right, right_end):
+    """The next places, from ``left`` and ``right`` on, at which two sorted rows have the same feature; one of them is
+    the end of its row if there is none."""
+    while left < left_end and right < right_end:
+        a, b = indices[left], others[right]
+        if a == b:
+            break
+        left += a < b
+        right += b < a
+    return left, right
 
 
 @lean_kernel
@@ -29,13 +42,14 @@ def pair_distances(one, other, weights, entropic, first_rows, second_rows, first
         left, left_end = one.corpus.indptr[i], one.corpus.indptr[i + 1]
         right, right_end = other.corpus.indptr[j], other.corpus.indptr[j + 1]
         overlap = 0.0
+        left, right = next_shared(one.corpus.indices, left, left_end, other.corpus.indices, right, right_end)
         while left < left_end and right < right_end:
-            a, b = one.corpus.indices[left], other.corpus.indices[right]
-            if a == b:
-                x, y = np.float64(one.corpus.values[left]), np.float64(other.corpus.values[right])
-                overlap += weights[a] * overlap_part(x, y, one.unit[i], other.unit[j], entropic)
-            left += a <= b
-            right += b <= a
+            x, y = np.float64(one.corpus.values[left]), np.float64(other.corpus.values[right])
+            part = overlap_part(x, y, one.unit[i], other.unit[j], entropic)
+            overlap += weights[one.corpus.indices[left]] * part
+            left, right = next_shared(
+                one.corpus.indices, left + 1, left_end, other.corpus.indices, right + 1, right_end
+            )
         if mine.lean.size > 0:
             overlap += mine.lean[i] * its.counter[j] + mine.counter[i] * its.lean[j]
         phi[pair] = mine.centre[i] + its.centre[j] - mine.degree * mine.factor[i] * its.factor[j] * overlap
@@ -63,13 +77,11 @@ def add_pair_products(corpus, unit, entropic, first_rows, second_rows, strength,
         i, j = first_rows[pair], second_rows[pair]
         left, left_end = corpus.indptr[i], corpus.indptr[i + 1]
         right, right_end = corpus.indptr[j], corpus.indptr[j + 1]
+        left, right = next_shared(corpus.indices, left, left_end, corpus.indices, right, right_end)
         while left < left_end and right < right_end:
-            a, b = corpus.indices[left], corpus.indices[right]
-            if a == b:
-                x, y = np.float64(corpus.values[left]), np.float64(corpus.values[right])
-                gradient[a] += strength[pair] * overlap_part(x, y, unit[i], unit[j], entropic)
-            left += a <= b
-            right += b <= a
+            x, y = np.float64(corpus.values[left]), np.float64(corpus.values[right])
+            gradient[corpus.indices[left]] += strength[pair] * overlap_part(x, y, unit[i], unit[j], entropic)
+            left, right = next_shared(corpus.indices, left + 1, left_end, corpus.indices, right + 1, right_end)
 
 
 @lean_kernel

@@ -43,8 +43,10 @@ def _pool(n_threads: int) -> ThreadPoolExecutor:
 
 def run_chunks(task: Callable[[int, int], object], bounds: np.ndarray, n_threads: int, work: float) -> list:
     """Call ``task(first, last)`` for consecutive bounds, results in order; serial when the work is small."""
+    if bounds.size == 2:
+        return [task(int(bounds[0]), int(bounds[1]))]
     spans: Sequence[tuple[int, int]] = list(pairwise(bounds.tolist()))
-    if n_threads == 1 or len(spans) == 1 or work < SERIAL_WORK:
+    if n_threads == 1 or work < SERIAL_WORK:
         return [task(first, last) for first, last in spans]
     futures = [_pool(n_threads).submit(task, first, last) for first, last in spans]
     try:
@@ -60,6 +62,8 @@ def row_chunks(indptr: np.ndarray) -> np.ndarray:
     n_rows = indptr.size - 1
     load = indptr + np.arange(n_rows + 1)
     count = max(1, int(load[-1]) // CHUNK_ENTRIES)
+    if count == 1 and n_rows:
+        return np.array([0, n_rows])
     bounds = np.searchsorted(load, np.linspace(0, load[-1], count + 1)[1:-1])
     return np.unique(np.concatenate([[0], bounds, [n_rows]]))
 
@@ -88,4 +92,6 @@ def even_chunks(size: int, count: int, work: float = np.inf) -> np.ndarray:
     """Bounds of at most ``count`` equal spans of range(size); of one span where the work is too little for threads,
     which is for tasks whose result does not depend on the grid."""
     count = min(count if work >= SERIAL_WORK else 1, size)
+    if count == 1:
+        return np.array([0, size])
     return np.arange(count + 1) * size // max(count, 1)

@@ -25,6 +25,24 @@ def ask_for(builder, pointer) -> None:
     builder.call(ask, [builder.bitcast(pointer, byte), read, keep, not_code])
 
 
+def _ask_for_all(builder, data, first, last, bits) -> None:
+    """Emits the requests for entries [first, last), of that many bits each."""
+    i64 = ir.IntType(64)
+    step = i64(LINE_BYTES * 8 // bits)
+    before = builder.block
+    head, body, after = (builder.function.append_basic_block(f"prefetch.{part}") for part in ("head", "body", "after"))
+    builder.branch(head)
+    builder.position_at_end(head)
+    entry = builder.phi(i64)
+    entry.add_incoming(first, before)
+    builder.cbranch(builder.icmp_signed("<", entry, last), body, after)
+    builder.position_at_end(body)
+    ask_for(builder, builder.gep(data, [entry]))
+    entry.add_incoming(builder.add(entry, step), body)
+    builder.branch(head)
+    builder.position_at_end(after)
+
+
 @intrinsic
 def _prefetch(typingctx, array, first, last):
     """Ask for the cache lines of array[first:last], which must lie within the array."""
@@ -32,22 +50,7 @@ def _prefetch(typingctx, array, first, last):
 
     def codegen(context, builder, signature, arguments):
         data = context.make_array(signature.args[0])(context, builder, arguments[0]).data
-        i64 = ir.IntType(64)
-        step = i64(LINE_BYTES * 8 // array.dtype.bitwidth)
-        before = builder.block
-        head, body, after = (
-            builder.function.append_basic_block(f"prefetch.{part}") for part in ("head", "body", "after")
-        )
-        builder.branch(head)
-        builder.position_at_end(head)
-        entry = builder.phi(i64)
-        entry.add_incoming(arguments[1], before)
-        builder.cbranch(builder.icmp_signed("<", entry, arguments[2]), body, after)
-        builder.position_at_end(body)
-        ask_for(builder, builder.gep(data, [entry]))
-        entry.add_incoming(builder.add(entry, step), body)
-        builder.branch(head)
-        builder.position_at_end(after)
+        _ask_for_all(builder, data, arguments[1], arguments[2], array.dtype.bitwidth)
         return context.get_dummy_value()
 
     return signature, codegen
@@ -62,9 +65,36 @@ def _compiled_prefetch_row(corpus, order, position):
         _prefetch(corpus.values, begin, end)
 
 
+@intrinsic
+def _compiled_prefetch_line(typingctx, table, line, first, last):
+    """See ``prefetch_line``."""
+    signature = types.void(table, types.intp, types.intp, types.intp)
+
+    def codegen(context, builder, signature, arguments):
+        array = context.make_array(signature.args[0])(context, builder, arguments[0])
+        start = builder.mul(arguments[1], builder.extract_value(array.shape, 1))
+        data = builder.gep(array.data, [start])
+        _ask_for_all(builder, data, arguments[2], arguments[3], signature.args[0].dtype.bitwidth)
+        return context.get_dummy_value()
+
+    return signature, codegen
+
+
 def _plain_prefetch_row(corpus, order, position):
     pass
 
 
+def _plain_prefetch_line(table, line, first, last):
+    pass
+
+
+def _plain_prefetch_span(array, first, last):
+    pass
+
+
 prefetch_row = _plain_prefetch_row if JIT_DISABLED else _compiled_prefetch_row
+prefetch_line = _plain_prefetch_line if JIT_DISABLED else _compiled_prefetch_line
+prefetch_line.__doc__ = """Ask for table[line, first:last] of a contiguous table."""
+prefetch_span = _plain_prefetch_span if JIT_DISABLED else _prefetch
+prefetch_span.__doc__ = """Ask for array[first:last]."""
 prefetch_row.__doc__ = """Ask for the non-zeros of the row at ``position`` of order (r,), if there is one."""

@@ -7,46 +7,30 @@ from __future__ import annotations
 import numpy as np
 
 from hmrf_fast.kernels._jit import lean_kernel
-from hmrf_fast.kernels.pairs import overlap_part
+from hmrf_fast.kernels.pairs import next_shared, overlap_part
 from hmrf_fast.kernels.prefetch import prefetch_row
 
 
 @lean_kernel
-def count_shared(corpus, first_rows, second_rows, first, last, count):
-    """count[first:last] OUT: numbers of features that both rows of a pair have; cost: non-zeros of both rows."""
+def list_shared(corpus, unit, entropic, first_rows, second_rows, first, last, count, features, parts):
+    """What the rows of each of the pairs [first, last) share: count (m,) OUT, numbers of features; features and parts
+    OUT, of the first pair from 0 on. Returns how many there are in all. Cost: non-zeros of both rows of each."""
+    place = 0
     for pair in range(first, last):
         prefetch_row(corpus, first_rows, pair + 1)
         prefetch_row(corpus, second_rows, pair + 1)
-        left, left_end = corpus.indptr[first_rows[pair]], corpus.indptr[first_rows[pair] + 1]
-        right, right_end = corpus.indptr[second_rows[pair]], corpus.indptr[second_rows[pair] + 1]
-        found = 0
-        while left < left_end and right < right_end:
-            a, b = corpus.indices[left], corpus.indices[right]
-            found += a == b
-            left += a <= b
-            right += b <= a
-        count[pair] = found
-
-
-@lean_kernel
-def list_shared(corpus, unit, entropic, first_rows, second_rows, first, last, shared):
-    """features and parts of the Shared OUT, for its pairs [first, last); cost: non-zeros of both rows of each."""
-    for pair in range(first, last):
-        prefetch_row(corpus, first_rows, pair + 1)
-        prefetch_row(corpus, second_rows, pair + 1)
-        i, j = first_rows[pair], second_rows[pair]
+        i, j, before = first_rows[pair], second_rows[pair], place
         left, left_end = corpus.indptr[i], corpus.indptr[i + 1]
         right, right_end = corpus.indptr[j], corpus.indptr[j + 1]
-        place = shared.ptr[pair]
+        left, right = next_shared(corpus.indices, left, left_end, corpus.indices, right, right_end)
         while left < left_end and right < right_end:
-            a, b = corpus.indices[left], corpus.indices[right]
-            if a == b:
-                x, y = np.float64(corpus.values[left]), np.float64(corpus.values[right])
-                shared.features[place] = a
-                shared.parts[place] = overlap_part(x, y, unit[i], unit[j], entropic)
-                place += 1
-            left += a <= b
-            right += b <= a
+            x, y = np.float64(corpus.values[left]), np.float64(corpus.values[right])
+            features[place] = corpus.indices[left]
+            parts[place] = overlap_part(x, y, unit[i], unit[j], entropic)
+            place += 1
+            left, right = next_shared(corpus.indices, left + 1, left_end, corpus.indices, right + 1, right_end)
+        count[pair] = place - before
+    return place
 
 
 @lean_kernel

@@ -8,29 +8,33 @@ from __future__ import annotations
 import numpy as np
 
 from hmrf_fast.kernels._jit import inlined, kernel, lean_kernel
-from hmrf_fast.kernels.icm import ALONE, UNIT, UNLABELLED, better, stir
+from hmrf_fast.kernels.icm import ALONE, UNIT, UNLABELLED, better, cheapest, label_costs, stir
+from hmrf_fast.kernels.keys import two_lowest, vector_buffer
+from hmrf_fast.kernels.prefetch import prefetch_line, prefetch_span
 from hmrf_fast.kernels.rng import mix, random_order, shuffle
+from hmrf_fast.kernels.rows import VECTOR_BYTES
 
 STRETCH = 256  # nodes that are visited together
+CROWD = 2  # partners per cluster from which on a visit looks at all labels: they meet most of them anyway
+WHOLE = 32  # clusters up to which all of a node's distances are asked for
 
 
 @kernel
 def cheapest_pairs(block, near):
     """near (u, 2) int32 OUT: every node's two cheapest labels by its own distances, the lower label first among equals;
     the second is -1 if there is one label only. Cost: u K."""
+    n_clusters = block.shape[1]
+    lanes = VECTOR_BYTES // 8
+    keys = vector_buffer(-(-n_clusters // lanes) * lanes, block, np.inf)
     for node in range(block.shape[0]):
-        mine = block[node]
-        best, other = 0, -1
-        low, next_low = mine[0], np.inf
-        for h in range(1, mine.size):
-            cost = mine[h]
-            if cost < low:
-                other, next_low = best, low
-                best, low = h, cost
-            elif other < 0 or cost < next_low:
-                other, next_low = h, cost
+        for h in range(n_clusters):
+            keys[h] = block[node, h]
+        _, next_low, best = two_lowest(keys)
+        other = 0
+        while other < n_clusters and (other == best or keys[other] != next_low):
+            other += 1
         near[node, 0] = best
-        near[node, 1] = other
+        near[node, 1] = other if n_clusters > 1 else -1
 
 
 @inlined
@@ -42,6 +46,14 @@ def cheapest_move(node, block, near, links, labels, mark, seen, met, costs):
     visit costs its edges, and K only if partners have both. INOUT seen (K,) int64 stamps, no two visits may share a
     mark; met (K,) int64, costs (K,): scratch.
     """
+    old, present = labels[node], np.inf
+    if links.edge_ptr[node + 1] - links.edge_ptr[node] >= CROWD * costs.size:
+        label_costs(node, block, links, labels, seen, np.int64(-1), costs)
+        best = np.int64(cheapest(costs))
+        low = costs[best]
+        if old != UNLABELLED:
+            present = costs[old]
+        return best, low, present
     count = _meet_partners(node, block, links, labels, mark, seen, met, costs)
     best = _lowest_unmet(node, block, near, mark, seen)
     low = block[node, best] if best >= 0 else np.inf
@@ -49,7 +61,6 @@ def cheapest_move(node, block, near, links, labels, mark, seen, met, costs):
         label = met[position]
         if best < 0 or costs[label] < low or (costs[label] == low and label < best):
             best, low = label, costs[label]
-    old, present = labels[node], np.inf
     if old != UNLABELLED:
         present = costs[old] if seen[old] == mark else block[node, old]
     return best, low, present
@@ -119,6 +130,7 @@ def sweeps(block, near, links, labels, movable, stirred, seed, max_sweeps):
         changed = 0
         for stretch in order:
             nodes = waiting[stretch * STRETCH : min((stretch + 1) * STRETCH, count)]
+            _ask_for(nodes, block, near, links, labels)
             shuffle(nodes, mix(sweep_seed, np.uint64(stretch)))
             changed += _visit(nodes, block, near, links, labels, stirred, mark, seen, met, costs)
             mark += nodes.size
@@ -137,6 +149,21 @@ def _list_waiting(movable, stirred, waiting):
             waiting[count] = node
             count += 1
     return count
+
+
+@lean_kernel
+def _ask_for(nodes, block, near, links, labels):
+    """Ask for what visits of the nodes will read, in the order in which it lies in memory."""
+    for node in nodes:
+        begin, end = links.edge_ptr[node], links.edge_ptr[node + 1]
+        prefetch_span(links.edge_node, begin, end)
+        prefetch_span(links.edge_price, begin, end)
+        if block.shape[1] <= WHOLE:
+            prefetch_line(block, node, 0, block.shape[1])
+        else:
+            prefetch_line(block, node, near[node, 0], near[node, 0] + 1)
+            if labels[node] != UNLABELLED:
+                prefetch_line(block, node, labels[node], labels[node] + 1)
 
 
 @lean_kernel

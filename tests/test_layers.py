@@ -16,7 +16,7 @@ API_FILES = sorted((ROOT / "hmrf_fast").rglob("*.py"))
 # From right to left: a module may import from its own layer and from those above it in this list, never from below.
 LAYERS = (
     {"kernels"},
-    {"version", "errors", "machine", "atomic", "archive", "json_logs", "signals"},
+    {"version", "errors", "machine", "atomic", "archive", "json_logs", "signals", "sorting"},
     {"groups", "pairs", "label_priors", "inputs", "frames", "rows"},
     {"geometry", "listed_pairs", "feasibility"},
     {"e_step", "m_step", "weight_step", "relocation", "pruning", "evidence"},

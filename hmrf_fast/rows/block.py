@@ -27,6 +27,10 @@ class Block(NamedTuple):
     def n_entries(self) -> int:
         return self.corpus.indices.size
 
+    def on(self, n_threads: int) -> Block:
+        """The same block, to be worked on by that many threads."""
+        return self if n_threads == self.n_threads else self._replace(n_threads=n_threads)
+
     def over_rows(self, task: Callable[[int, int], object], cost_per_entry: float = 1.0) -> list:
         """Run ``task(first, last)`` over the row chunks."""
         work = (self.n_entries + self.n_rows) * cost_per_entry
@@ -40,6 +44,7 @@ class Few(NamedTuple):
     numbers: np.ndarray  # (r,) int64: their numbers in the corpus
     ids: np.ndarray  # (r,) int64: their numbers in X
     whole: bool  # whether the corpus is X itself, where both numbers are the same
+    order: np.ndarray | None = None  # (r,) int64: the rows' places here, in the order in which they lie in memory
 
     def of(self, values: Any) -> Any:
         """Arrays by row of X (or a tuple of them) as arrays by row of the corpus."""

@@ -86,9 +86,8 @@ class Rows(ABC):
             Whether the outputs, too, are changed by such passes alone, and will be given again.
         """
         for block in self.spans(bounds, wanted):
-            block, last = block._replace(n_threads=n_threads), block.first + block.n_rows
-            parts = (cut(values, block.first, last) for values in (*inputs, *outputs, *private))
-            yield task(block, numbers_in(wanted, block.first, last), *parts, *shared)
+            numbers, parts = self._cut(block, wanted, (*inputs, *outputs, *private))
+            yield task(block.on(n_threads), numbers, *parts, *shared)
 
     def add(
         self, task: Callable, inputs: tuple, shared: tuple, total: np.ndarray, *, n_threads: int = 1,
@@ -97,10 +96,16 @@ class Rows(ABC):
         """Sum over all blocks: ``task(block, numbers, *inputs, *shared, total, fresh)`` adds the part of its rows to
         ``total``, or replaces its content where ``fresh``; other parameters as of `map`."""
         for block in self.spans(None, wanted):
-            block, last = block._replace(n_threads=n_threads), block.first + block.n_rows
-            parts = (cut(values, block.first, last) for values in inputs)
-            task(block, numbers_in(wanted, block.first, last), *parts, *shared, total, fresh)
+            numbers, parts = self._cut(block, wanted, inputs)
+            task(block.on(n_threads), numbers, *parts, *shared, total, fresh)
             fresh = False
+
+    def _cut(self, block: Block, wanted: np.ndarray | None, inputs: tuple) -> tuple[np.ndarray | None, tuple]:
+        """The wanted rows of a block, and the parts of arrays by row that belong to it."""
+        last = block.first + block.n_rows
+        if block.first == 0 and last == self.indptr.size - 1:
+            return wanted, inputs
+        return numbers_in(wanted, block.first, last), tuple(cut(values, block.first, last) for values in inputs)
 
 
 def numbers_in(wanted: np.ndarray | None, first: int, last: int) -> np.ndarray | None:
