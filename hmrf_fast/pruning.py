@@ -17,9 +17,9 @@ CACHE_LINE = 64  # bytes
 FULL_VECTOR = 5  # clusters from which on a table has whole vectors
 LONGEST_STRETCH = 1e30
 LARGEST_MEAN = 100.0  # length of a row's mean, relative to that of what deviates from it
-FEWEST_CLUSTERS = 12  # with fewer, looking at all costs about as much; up to four add up in another order, too
-SAMPLED = 64  # rows, of which one shows whether looking at few clusters pays
-WORTHWHILE = 0.25  # share of the table's width up to which it does: single groups are read more slowly than whole tiles
+FEWEST_CLUSTERS = 64  # with fewer, looking at all costs about as much
+SAMPLED = 64  # rows, of which one shows whether looking at few groups pays
+OWN_PRICE, LOOK_PRICE = 2.0, 3.5  # of the own centroid and of a group, in lines of the cache that a search of all reads
 WIDE_SPAN, MANY_CLUSTERS = 16, 300  # columns of a group, and clusters from which on they are more than one vector
 FEW_GROUPS = 16  # that bounds may always have
 BOUNDS_SHARE = 1.25  # of bounds per feature, cluster and row: a quarter of what the tables take
@@ -59,13 +59,13 @@ def lane_terms(clusters: ClusterTerms, table: np.ndarray, centred: bool) -> tupl
 
 
 def fill_table(
-    problem: Problem, clusters: ClusterTerms, which: np.ndarray, table: np.ndarray, rises=NO_RISES, span: int = 1
+    problem: Problem, clusters: ClusterTerms, which: np.ndarray, table: np.ndarray, rises=NO_RISES, groups: int = 0
 ) -> np.ndarray:
     """Lay out the given clusters (k,) as their columns of a term-major table (tiles, d, width) OUT; cost k d.
 
-    Returns their squared lengths (k,) there, and how much groups of ``span`` columns rose in ``rises`` OUT, see
+    Returns their squared lengths (k,) there, and in ``rises`` OUT how much groups of its columns rose, see
     ``fill_columns``."""
-    n_features = problem.n_features
+    n_features, span = problem.n_features, table.shape[0] * table.shape[2] // max(groups, 1)
     work = 4.0 * n_features * which.size
     bounds = pool.even_chunks(n_features, 16 if problem.n_threads > 1 else 1, work)
     square, rises = np.zeros((bounds.size - 1, which.size)), rises.astype(table.dtype, copy=False)
@@ -81,13 +81,17 @@ def fill_table(
     return square.sum(0)
 
 
-def group_span(problem: Problem, table: np.ndarray) -> int:
-    """Columns of a group: whole vectors, as few as possible for bounds that take little memory beside the tables."""
-    lanes, (tiles, _, width) = VECTOR_BYTES // table.itemsize, table.shape
-    most = max(FEW_GROUPS, BOUNDS_SHARE * problem.n_clusters * problem.n_features / max(problem.n_rows, 1))
-    spans = [span for span in range(lanes, width + 1, lanes) if width % span == 0]
-    wanted = WIDE_SPAN if problem.n_clusters >= MANY_CLUSTERS else lanes
-    return next((span for span in spans if span >= wanted and tiles * width // span <= most), width)
+def bounds_of(n_rows: int, n_clusters: int, shape: tuple[int, int, int], dtype: np.dtype) -> int:
+    """The number of groups into which pruning divides the columns of a table; none where it does not pay.
+
+    A group is whole vectors, and few of them, unless its bounds would take much memory beside the tables."""
+    if n_clusters < FEWEST_CLUSTERS:
+        return 0
+    lanes, (tiles, n_features, width) = VECTOR_BYTES // dtype.itemsize, shape
+    most = max(FEW_GROUPS, BOUNDS_SHARE * n_clusters * n_features / max(n_rows, 1))
+    wanted = tiles * width // max(WIDE_SPAN if n_clusters >= MANY_CLUSTERS else lanes, lanes)
+    counts = (tiles * width // span for span in range(lanes, width + 1, lanes) if width % span == 0)
+    return next((count for count in counts if count <= min(most, wanted)), tiles)
 
 
 class Search:
@@ -105,10 +109,9 @@ class Search:
         self.labels = np.zeros(problem.n_rows, np.int32)
         self.nearest = np.zeros(problem.n_rows)  # without the row's base, like ``bounds``
         self.lanes = np.zeros(0), np.zeros(0)  # see ``lane_terms``
-        self.span = group_span(problem, self.table)
         self.square = np.zeros(n_clusters)
-        lanes = self.table.shape[0] * self.table.shape[2]
-        groups = lanes // self.span if prune and n_clusters >= FEWEST_CLUSTERS else 0
+        shape, dtype = self.table.shape, self.table.dtype
+        groups = bounds_of(problem.n_rows, n_clusters, shape, dtype) if prune else 0
         self.bounds = np.full((problem.n_rows, groups), -np.inf, np.float32)
 
     def find(self, geometry: Geometry, clusters: ClusterTerms) -> tuple[np.ndarray, np.ndarray]:
@@ -118,7 +121,7 @@ class Search:
             self.moved[:] = True
         which, before = np.flatnonzero(self.moved), self.lanes
         rises = self._rises(0 if fresh else self.bounds.shape[1])
-        self.square[which] = fill_table(self.problem, clusters, which, self.table, rises, self.span)
+        self.square[which] = fill_table(self.problem, clusters, which, self.table, rises, self.bounds.shape[1])
         self.lanes = lane_terms(clusters, self.table, self.problem.metric.centred)
         if rises.size:
             self._run(find_again, geometry, self.table, *self.lanes, self._drift(rises, before))
@@ -170,19 +173,23 @@ def find_nearest(block: Block, numbers, terms, labels, nearest, bounds, table, o
 def find_again(block: Block, numbers, terms, labels, nearest, bounds, table, offset, cross, drift: Drift) -> None:
     """The same, given what was found before some centroids moved, where a sample of the rows shows that this pays."""
     shared, found = (table, offset, cross), (labels, nearest, bounds)
-    width = table.shape[0] * table.shape[2]
     again = lambda rows: lambda first, last: reassign_rows(  # noqa: E731
         block.corpus, terms, *shared, drift, rows, first, last, *found
     )
     some = numbers[::SAMPLED].copy()
     if not some.size:
         return
-    looks = again(some)(0, some.size)
-    if looks > WORTHWHILE * some.size * width:
+    looks = again(some)(0, some.size) / some.size
+    if _lines(drift.rises) + OWN_PRICE + LOOK_PRICE * looks > _lines(table):
         find_nearest(block, numbers, terms, *found, *shared)
     else:
         rest = np.delete(numbers, np.s_[::SAMPLED])
-        _run_chunks(block, rest, again(rest), bounds.shape[1] + looks / some.size)
+        _run_chunks(block, rest, again(rest), _lines(table) * CACHE_LINE / table.itemsize)
+
+
+def _lines(table: np.ndarray) -> float:
+    """Lines of the cache that a non-zero takes from a table."""
+    return table.shape[0] * table.shape[2] * table.itemsize / CACHE_LINE
 
 
 def _run_chunks(block: Block, numbers: np.ndarray, task, width: float) -> None:

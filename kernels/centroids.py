@@ -136,10 +136,11 @@ def _weighed(weight, value, share):
 
 @inlined
 def _put(part, m, lane, value, rising):
-    """Write an entry of a table; returns by how much it rose, or changed."""
-    change = part.dtype.type(value) - part[m, lane]
-    part[m, lane] = value
-    return change if rising else abs(change)
+    """Write an entry of a table; returns by how much it rose, or changed, and its square."""
+    new = part.dtype.type(value)
+    change = new - part[m, lane]
+    part[m, lane] = new
+    return change if rising else abs(change), np.float64(new) * np.float64(new)
 
 
 @kernel
@@ -161,22 +162,30 @@ def fill_columns(content, inverse, weights, clusters, span, rising, first_featur
             group = p // span
             top = rises[group // groups] if keep else part
             column = group % groups if keep else 0
+            square_p = square_q = square_r = square_s = 0.0
             if k + 4 <= clusters.size and lane + 4 <= width and clusters[k + 3] == p + 3 and (p + 3) // span == group:
                 share_q, share_r, share_s = inverse[p + 1], inverse[p + 2], inverse[p + 3]
                 for m in range(begin, end):
-                    rise_p = _put(part, m, lane, _weighed(weights[m], content[p, m], share_p), rising)
-                    rise_q = _put(part, m, lane + 1, _weighed(weights[m], content[p + 1, m], share_q), rising)
-                    rise_r = _put(part, m, lane + 2, _weighed(weights[m], content[p + 2, m], share_r), rising)
-                    rise_s = _put(part, m, lane + 3, _weighed(weights[m], content[p + 3, m], share_s), rising)
+                    rise_p, more_p = _put(part, m, lane, _weighed(weights[m], content[p, m], share_p), rising)
+                    rise_q, more_q = _put(part, m, lane + 1, _weighed(weights[m], content[p + 1, m], share_q), rising)
+                    rise_r, more_r = _put(part, m, lane + 2, _weighed(weights[m], content[p + 2, m], share_r), rising)
+                    rise_s, more_s = _put(part, m, lane + 3, _weighed(weights[m], content[p + 3, m], share_s), rising)
                     if keep:
                         top[m, column] = max(top[m, column], max(max(rise_p, rise_q), max(rise_r, rise_s)))
-                    for h in range(4):
-                        square[k + h] += np.float64(part[m, lane + h]) ** 2
-                k += 4
+                    square_p += more_p
+                    square_q += more_q
+                    square_r += more_r
+                    square_s += more_s
+                square[k + 1] += square_q
+                square[k + 2] += square_r
+                square[k + 3] += square_s
+                done = 4
             else:
                 for m in range(begin, end):
-                    rise_p = _put(part, m, lane, _weighed(weights[m], content[p, m], share_p), rising)
+                    rise_p, more_p = _put(part, m, lane, _weighed(weights[m], content[p, m], share_p), rising)
                     if keep:
                         top[m, column] = max(top[m, column], rise_p)
-                    square[k] += np.float64(part[m, lane]) ** 2
-                k += 1
+                    square_p += more_p
+                done = 1
+            square[k] += square_p
+            k += done

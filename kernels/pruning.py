@@ -63,7 +63,7 @@ def _loosen(corpus, terms, drift, rows, bounds, sums, columns, sizes):
                 bounds[row, g] = lower_bound(np.float64(bounds[row, g]) - drift.fall[g] - size * rise)
 
 
-@inlined
+@lean_kernel
 def _write_some_keys(corpus, terms, part, column, lane, row, offset, cross, sums, keys):
     """keys OUT: those of as many columns as there is room for, from ``column`` of a tile on, which is the ``lane``-th
     of the table."""
@@ -146,8 +146,8 @@ def reassign_rows(corpus, terms, table, offset, cross, drift, rows, first, last,
 
     IN table (tiles, d, width), drift: Drift since that search; others as in ``assign_rows``.
     INOUT labels, nearest (n,): own label and its key, bounds (n, groups) float32: lower bounds of the keys of all
-    others. Returns the number of columns of groups looked at, summed over the rows; cost: a row's non-zeros for each of
-    them, for each group, and for a vector with the own centroid.
+    others. Returns the number of groups looked at, summed over the rows; cost: a row's non-zeros for each of their
+    columns, for each group, and for a vector with the own centroid.
     """
     rows = rows[first:last]
     span = table.shape[0] * table.shape[2] // bounds.shape[1]
@@ -157,7 +157,6 @@ def reassign_rows(corpus, terms, table, offset, cross, drift, rows, first, last,
     _loosen(corpus, terms, drift, rows, bounds, scratch, columns, sizes)
     sums, keys = vector_buffer(span, table, 0.0), vector_buffer(span, table, np.inf)
     few_sums, few_keys = vector_buffer(1, table, 0.0), vector_buffer(1, table, np.inf)
-    looks = _look_where_needed(
+    return _look_where_needed(
         corpus, terms, table, offset, cross, drift, rows, labels, nearest, bounds, sums, keys, few_sums, few_keys
     )
-    return looks * span
