@@ -110,7 +110,8 @@ def estimate_memory(
     shape = table_shape(n_clusters, n_features, table)
     groups = 0 if learn_weights else bounds_of(n_rows, n_clusters, shape, table)
     rises = int(np.prod(table_shape(groups, n_features, table))) if groups else 0
-    tables = 16 * cells + (int(np.prod(shape)) + rises) * table.itemsize + 8 * cells * (int(kind.entropic) + int(learned) + 2 * int(implicit))
+    tables = (16 + 8 * (int(kind.entropic) + int(learned) + 2 * int(implicit))) * cells
+    tables += (int(np.prod(shape)) + rises) * table.itemsize
     tables += n_features * (FEATURE + LEARNING_FEATURE * learn_weights)
     rows = n_rows * (ROW + 4 * groups + LEARNING_ROW * learned + CENTRED_ROW * kind.centred)
     # While weights are learned, what the rows of each pair share is listed, unless that is more than X itself holds.

@@ -173,9 +173,10 @@ def find_nearest(block: Block, numbers, terms, labels, nearest, bounds, table, o
 def find_again(block: Block, numbers, terms, labels, nearest, bounds, table, offset, cross, drift: Drift) -> None:
     """The same, given what was found before some centroids moved, where a sample of the rows shows that this pays."""
     shared, found = (table, offset, cross), (labels, nearest, bounds)
-    again = lambda rows: lambda first, last: reassign_rows(  # noqa: E731
-        block.corpus, terms, *shared, drift, rows, first, last, *found
-    )
+
+    def again(rows: np.ndarray):
+        return lambda first, last: reassign_rows(block.corpus, terms, *shared, drift, rows, first, last, *found)
+
     some = numbers[::SAMPLED].copy()
     if not some.size:
         return

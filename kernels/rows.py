@@ -232,9 +232,9 @@ width; OUT out (width,) or longer, of the table's dtype. Cost: width multiply-ad
 """
 
 some_dots = _plain_some_dots if JIT_DISABLED else _compiled_some_dots
-some_dots.__doc__ = """The same bits for the columns [first, first + count) of the table, whole vectors, alone: out (count,)
-or longer. A table of less than one vector is always read whole. Rows may come in any order: what lies behind the row is
-not asked for."""
+some_dots.__doc__ = """The same bits for the columns [first, first + count) of the table alone: out (count,) or longer.
+
+Both are whole vectors. Rows may come in any order: nothing that lies behind the row is asked for."""
 
 
 def padded_width(n_clusters: int, dtype: np.dtype) -> int:
