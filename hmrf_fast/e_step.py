@@ -13,11 +13,10 @@ from hmrf_fast.kernels.closure_energy import block_partners
 from hmrf_fast.kernels.distances import distance_block
 from hmrf_fast.kernels.exchange import exchanges
 from hmrf_fast.kernels.icm import ALONE, UNIT, block_moves, violation_cost, weigh_nodes
-from hmrf_fast.kernels.metrics import NONE
 from hmrf_fast.kernels.sweeps import cheapest_pairs, sweeps
 from hmrf_fast.kernels.types import ClusterTerms, Corpus, PairTerms, PenaltyGraph, RowTerms
 from hmrf_fast.label_priors import FORBIDDEN
-from hmrf_fast.pruning import Search, empty_table, fill_table, find_nearest, lane_terms
+from hmrf_fast.pruning import NO_BOUNDS, Search, empty_table, fill_table, find_nearest, lane_terms
 from hmrf_fast.rows.block import Block, Few
 
 MAX_SWEEPS = 1000
@@ -31,7 +30,7 @@ NOBODY = np.zeros(0, np.int32)
 def build_table(problem: Problem, clusters: ClusterTerms) -> np.ndarray:
     """The term-major table that distance kernels read."""
     every, table = np.arange(problem.n_clusters), empty_table(problem, problem.n_clusters)
-    fill_table(problem, clusters, every, every, table)
+    fill_table(problem, clusters, every, table)
     return table
 
 
@@ -39,7 +38,7 @@ def nearest_centroids(problem: Problem, geometry: Geometry, clusters: ClusterTer
     """labels (n,) int32 and distances (n,) float64 of the nearest centroid of every row; cost nnz * K."""
     labels, nearest = np.empty(problem.n_rows, np.int32), np.empty(problem.n_rows)
     lanes = lane_terms(clusters, table, problem.metric.centred)
-    problem.fill(find_nearest, (geometry.rows,), (labels, nearest, NONE), (table, *lanes))
+    problem.fill(find_nearest, (geometry.rows,), (labels, nearest, NO_BOUNDS), (table, *lanes))
     nearest += geometry.rows.base
     return labels, nearest
 

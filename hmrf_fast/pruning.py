@@ -1,4 +1,4 @@
-"""Search for nearest centroids, E-step after E-step: keeps the table, and looks only at what moved."""
+"""Search for nearest centroids, E-step after E-step: keeps the table, and looks only where a bound does not hold."""
 
 from __future__ import annotations
 
@@ -10,15 +10,20 @@ from hmrf_fast.kernels.centroids import fill_columns
 from hmrf_fast.kernels.distances import assign_rows, table_shape
 from hmrf_fast.kernels.pruning import reassign_rows
 from hmrf_fast.kernels.rows import VECTOR_BYTES
-from hmrf_fast.kernels.types import ClusterTerms
+from hmrf_fast.kernels.types import ClusterTerms, Drift
 from hmrf_fast.rows.block import Block
 
 CACHE_LINE = 64  # bytes
 FULL_VECTOR = 5  # clusters from which on a table has whole vectors
 LONGEST_STRETCH = 1e30
 LARGEST_MEAN = 100.0  # length of a row's mean, relative to that of what deviates from it
-FEWEST_CLUSTERS = 12  # with fewer, looking at all costs about as much; up to four add up in another order, too
-WORTHWHILE = 0.7  # share of the table's width up to which the moved clusters alone are looked at first
+FEWEST_CLUSTERS = 64  # with fewer, looking at all costs about as much
+SAMPLED = 64  # rows, of which one shows whether looking at few groups pays
+OWN_PRICE, LOOK_PRICE = 2.0, 3.5  # of the own centroid and of a group, in lines of the cache that a search of all reads
+WIDE_SPAN, MANY_CLUSTERS = 16, 300  # columns of a group, and clusters from which on they are more than one vector
+FEW_GROUPS = 16  # that bounds may always have
+BOUNDS_SHARE = 1.25  # of bounds per feature, cluster and row: a quarter of what the tables take
+NO_BOUNDS, NO_RISES = np.zeros((0, 0), np.float32), np.zeros((0, 0, 0))
 
 
 def table_type(problem: Problem) -> np.dtype:
@@ -53,24 +58,46 @@ def lane_terms(clusters: ClusterTerms, table: np.ndarray, centred: bool) -> tupl
     return offset, cross
 
 
-def fill_table(problem: Problem, clusters: ClusterTerms, which: np.ndarray, lanes: np.ndarray, table) -> None:
-    """Lay out the given clusters (k,) as the given lanes (k,) of a term-major table (tiles, d, width) OUT; cost k d."""
-    n_features = problem.n_features
+def fill_table(
+    problem: Problem, clusters: ClusterTerms, which: np.ndarray, table: np.ndarray, rises=NO_RISES, groups: int = 0
+) -> np.ndarray:
+    """Lay out the given clusters (k,) as their columns of a term-major table (tiles, d, width) OUT; cost k d.
+
+    Returns their squared lengths (k,) there, and in ``rises`` OUT how much groups of its columns rose, see
+    ``fill_columns``."""
+    n_features, span = problem.n_features, table.shape[0] * table.shape[2] // max(groups, 1)
     work = 4.0 * n_features * which.size
+    bounds = pool.even_chunks(n_features, 16 if problem.n_threads > 1 else 1, work)
+    square, rises = np.zeros((bounds.size - 1, which.size)), rises.astype(table.dtype, copy=False)
     pool.run_chunks(
         lambda first, last: fill_columns(
-            clusters.content, clusters.inverse, clusters.weights, which, lanes, first, last, table
+            clusters.content, clusters.inverse, clusters.weights, which, span, not problem.signed, first, last, table,
+            rises, square[np.searchsorted(bounds, first)],
         ),
-        pool.even_chunks(n_features, 16 if problem.n_threads > 1 else 1, work),
+        bounds,
         problem.n_threads,
         work,
-    )
+    )  # fmt: skip
+    return square.sum(0)
+
+
+def bounds_of(n_rows: int, n_clusters: int, shape: tuple[int, int, int], dtype: np.dtype) -> int:
+    """The number of groups into which pruning divides the columns of a table; none where it does not pay.
+
+    A group is whole vectors, and few of them, unless its bounds would take much memory beside the tables."""
+    if n_clusters < FEWEST_CLUSTERS:
+        return 0
+    lanes, (tiles, n_features, width) = VECTOR_BYTES // dtype.itemsize, shape
+    most = max(FEW_GROUPS, BOUNDS_SHARE * n_clusters * n_features / max(n_rows, 1))
+    wanted = tiles * width // max(WIDE_SPAN if n_clusters >= MANY_CLUSTERS else lanes, lanes)
+    counts = (tiles * width // span for span in range(lanes, width + 1, lanes) if width % span == 0)
+    return next((count for count in counts if count <= min(most, wanted)), tiles)
 
 
 class Search:
     """Nearest centroids of the rows (r,) of a problem.
 
-    The answers are the same bits as of a search that forgets everything: ``kernels/pruning.py`` says why.
+    The answers are the same bits as of a search among all: ``kernels/pruning.py`` says why.
     """
 
     def __init__(self, problem: Problem, rows: np.ndarray, *, prune: bool):
@@ -80,75 +107,93 @@ class Search:
         self.moved = np.ones(n_clusters, bool)  # since the last search; whoever moves centroids sets it
         self.geometry: Geometry | None = None
         self.labels = np.zeros(problem.n_rows, np.int32)
-        self.nearest = np.zeros(problem.n_rows)  # without the row's base, like ``second``
-        self.second = np.full(problem.n_rows if prune and n_clusters >= FEWEST_CLUSTERS else 0, -np.inf)
+        self.nearest = np.zeros(problem.n_rows)  # without the row's base, like ``bounds``
+        self.lanes = np.zeros(0), np.zeros(0)  # see ``lane_terms``
+        self.square = np.zeros(n_clusters)
+        shape, dtype = self.table.shape, self.table.dtype
+        groups = bounds_of(problem.n_rows, n_clusters, shape, dtype) if prune else 0
+        self.bounds = np.full((problem.n_rows, groups), -np.inf, np.float32)
 
     def find(self, geometry: Geometry, clusters: ClusterTerms) -> tuple[np.ndarray, np.ndarray]:
         """Labels (n,) int32 and distances (n,) float64; of other rows than those searched for, anything."""
         fresh, self.geometry = geometry is not self.geometry, geometry
         if fresh:
             self.moved[:] = True
-        moved = np.flatnonzero(self.moved)
-        fill_table(self.problem, clusters, moved, moved, self.table)
-        lanes = lane_terms(clusters, self.table, self.problem.metric.centred)
-        shape = table_shape(max(moved.size, FULL_VECTOR), self.problem.n_features, self.table.dtype)
-        if (
-            fresh
-            or not self.second.size
-            or shape[0] * shape[2] > WORTHWHILE * self.table.shape[0] * self.table.shape[2]
-        ):
-            self._search_all(geometry, *lanes)
+        which, before = np.flatnonzero(self.moved), self.lanes
+        rises = self._rises(0 if fresh else self.bounds.shape[1])
+        self.square[which] = fill_table(self.problem, clusters, which, self.table, rises, self.bounds.shape[1])
+        self.lanes = lane_terms(clusters, self.table, self.problem.metric.centred)
+        if rises.size:
+            self._run(find_again, geometry, self.table, *self.lanes, self._drift(rises, before))
         else:
-            self._search_moved(geometry, clusters, moved, *lanes)
+            self._run(find_nearest, geometry, self.table, *self.lanes)
         self.moved[:] = False
         return self.labels.copy(), self.nearest + geometry.rows.base
 
-    def _search_all(self, geometry: Geometry, offset: np.ndarray, cross: np.ndarray) -> None:
-        self._run(find_nearest, geometry, self.table, offset, cross)
+    def _rises(self, groups: int) -> np.ndarray:
+        if groups == 0:
+            return NO_RISES
+        return empty_table(self.problem, max(groups, FULL_VECTOR))
 
-    def _search_moved(
-        self, geometry: Geometry, clusters: ClusterTerms, moved: np.ndarray, offset: np.ndarray, cross: np.ndarray
-    ) -> None:
-        compact = empty_table(self.problem, max(moved.size, FULL_VECTOR))
-        lane = np.full(self.problem.n_clusters, -1)
-        lane[moved] = np.arange(moved.size)
-        fill_table(self.problem, clusters, moved, lane[moved], compact)
-        self._run(_find_again, geometry, self.table, compact, moved, lane, offset, cross)
+    def _drift(self, rises: np.ndarray, before: tuple[np.ndarray, np.ndarray]) -> Drift:
+        (offset, cross), groups, real = self.lanes, self.bounds.shape[1], slice(self.moved.size)
+        fall = np.zeros(offset.size)
+        fall[real] = before[0][real].astype(float) - offset[real]
+        lean = np.abs(before[1].astype(float) - cross)
+        square = self.square + (cross[real].astype(float) ** 2 if lean.size else 0.0)
+        return Drift(
+            signed=self.problem.signed,
+            moved=self.moved.copy(),
+            rises=rises,
+            fall=fall.reshape(groups, -1).max(1),
+            cross=lean.reshape(groups, -1).max(1) if lean.size else lean,
+            length=float(np.sqrt(square.max())),
+            highest=float(np.abs(offset[real]).max()),
+            precision=float(np.finfo(self.table.dtype).eps),
+        )
 
-    def _run(self, task, geometry: Geometry, *shared: np.ndarray) -> None:
-        found, bound = (self.labels, self.nearest), (self.second,)
+    def _run(self, task, geometry: Geometry, *shared) -> None:
+        found, bound = (self.labels, self.nearest), (self.bounds,)
         self.problem.fill(task, (geometry.rows,), found, shared, wanted=self.rows, private=bound, stays=True)
 
 
-def find_nearest(block: Block, numbers, terms, labels, nearest, second, table, offset, cross) -> None:
+def find_nearest(block: Block, numbers, terms, labels, nearest, bounds, table, offset, cross) -> None:
     """Nearest centroids of the rows with the given numbers, or of all rows of a block."""
     numbers, width = np.arange(block.n_rows) if numbers is None else numbers, table.shape[0] * table.shape[2]
     _run_chunks(
         block,
         numbers,
         lambda first, last: assign_rows(
-            block.corpus, terms, table, offset, cross, numbers, first, last, labels, nearest, second
+            block.corpus, terms, table, offset, cross, numbers, first, last, labels, nearest, bounds
         ),
         width,
     )
 
 
-def _find_again(
-    block: Block, numbers, terms, labels, nearest, second, table, compact, moved, lane, offset, cross
-) -> None:
-    """The same, given what was found before some centroids moved."""
-    _run_chunks(
-        block,
-        numbers,
-        lambda first, last: reassign_rows(
-            block.corpus, terms, table, compact, moved, lane, offset, cross, numbers, first, last, labels, nearest,
-            second,
-        ),
-        moved.size,
-    )  # fmt: skip
+def find_again(block: Block, numbers, terms, labels, nearest, bounds, table, offset, cross, drift: Drift) -> None:
+    """The same, given what was found before some centroids moved, where a sample of the rows shows that this pays."""
+    shared, found = (table, offset, cross), (labels, nearest, bounds)
+
+    def again(rows: np.ndarray):
+        return lambda first, last: reassign_rows(block.corpus, terms, *shared, drift, rows, first, last, *found)
+
+    some = numbers[::SAMPLED].copy()
+    if not some.size:
+        return
+    looks = again(some)(0, some.size) / some.size
+    if _lines(drift.rises) + OWN_PRICE + LOOK_PRICE * looks > _lines(table):
+        find_nearest(block, numbers, terms, *found, *shared)
+    else:
+        rest = np.delete(numbers, np.s_[::SAMPLED])
+        _run_chunks(block, rest, again(rest), _lines(table) * CACHE_LINE / table.itemsize)
 
 
-def _run_chunks(block: Block, numbers: np.ndarray, task, width: int) -> None:
+def _lines(table: np.ndarray) -> float:
+    """Lines of the cache that a non-zero takes from a table."""
+    return table.shape[0] * table.shape[2] * table.itemsize / CACHE_LINE
+
+
+def _run_chunks(block: Block, numbers: np.ndarray, task, width: float) -> None:
     bounds = block.bounds
     if bounds.size > 2:
         bounds = pool.coarser(bounds, block.corpus.indptr[bounds], block.n_threads, width)

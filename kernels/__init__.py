@@ -9,7 +9,7 @@ A map of the folder:
 - ``prefetch.py`` rows asked for before they are needed.
 - ``metrics.py`` the formulas of the distances, and nothing else; ``mahalanobis.py`` those of lifted rows.
 - ``rows.py`` the register-blocked product of sparse rows with a table of centroids; ``keys.py`` the lowest of them.
-- ``distances.py`` rows against centroids, and the nearest centroid; ``pruning.py`` the same once few centroids moved.
+- ``distances.py`` rows against centroids, and the nearest centroid; ``pruning.py`` the same with bounds.
 - ``sums.py`` centroid sums in fixed point: the same bits for any number of threads.
 - ``centroids.py`` centroids from sums, and the table that distances read.
 - ``moments.py`` norms of the rows, and rows scattered into a vector over the features.

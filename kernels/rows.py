@@ -160,14 +160,14 @@ def _lanes(typingctx, table):
 
 
 @kernel
-def _row_products(indices, values, count, last, table, width, out):
+def _row_products(indices, values, count, last, table, width, span, out):
     lanes = _lanes(table)
     if width < lanes:
         _quarter(indices, values, count, last, table, width, 0, out)
         return
     offset = 0
-    while offset < width:
-        n_vectors = min((width - offset) // lanes, MAX_VECTORS)
+    while offset < span:
+        n_vectors = min((span - offset) // lanes, MAX_VECTORS)
         if n_vectors == 8:
             _block8(indices, values, count, last, table, width, offset, out)
         elif n_vectors == 7:
@@ -196,6 +196,21 @@ def _compiled_row_dots(indices, values, start, end, table, out):
         indices.size - 1 - start,
         _address(table, 0),
         table.shape[1],
+        table.shape[1],
+        _address(out, 0),
+    )
+
+
+@inlined
+def _compiled_some_dots(indices, values, start, end, table, first, count, out):
+    _row_products(
+        _address(indices, start),
+        _address(values, start),
+        end - start,
+        max(end - start - 1, 0),
+        _address(table, first),
+        table.shape[1],
+        count,
         _address(out, 0),
     )
 
@@ -204,12 +219,22 @@ def _plain_row_dots(indices, values, start, end, table, out):
     out[: table.shape[1]] = values[start:end].astype(table.dtype) @ table[indices[start:end]]
 
 
+def _plain_some_dots(indices, values, start, end, table, first, count, out):
+    _plain_row_dots(indices, values, start, end, table, all_dots := np.empty(table.shape[1], table.dtype))
+    out[:count] = all_dots[first : first + count]
+
+
 row_dots = _plain_row_dots if JIT_DISABLED else _compiled_row_dots
 row_dots.__doc__ = """out[h] = sum over the row of value * table[index, h], for all h at once.
 
 IN indices (nnz,) int32, values (nnz,) float, start, end: the row's entries; table (d, width) contiguous, of padded
 width; OUT out (width,) or longer, of the table's dtype. Cost: width multiply-adds per non-zero.
 """
+
+some_dots = _plain_some_dots if JIT_DISABLED else _compiled_some_dots
+some_dots.__doc__ = """The same bits for the columns [first, first + count) of the table alone: out (count,) or longer.
+
+Both are whole vectors. Rows may come in any order: nothing that lies behind the row is asked for."""
 
 
 def padded_width(n_clusters: int, dtype: np.dtype) -> int:

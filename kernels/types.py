@@ -135,3 +135,16 @@ class ClusterTerms(NamedTuple):
         """(K, d) float64: the table's content, cluster-major."""
         parts = np.zeros_like(self.content)
         return np.multiply(self.weights, self.content * self.inverse[:, None], out=parts, where=self.weights > 0)
+
+
+class Drift(NamedTuple):
+    """How far the centroids of groups of neighbouring columns moved between two searches, see ``pruning.py``."""
+
+    signed: bool  # whether rows hold negative values: ``rises`` are then sizes of changes
+    moved: np.ndarray  # (K,) bool
+    rises: np.ndarray  # (tiles, d, width) of the table's dtype: the most that any entry of a group rose
+    fall: np.ndarray  # (lanes of ``rises``,) float64: the most that any offset of a group fell
+    cross: np.ndarray  # (lanes,) float64: the most that any cross term of a group changed; length 0 without those
+    length: float  # of the longest column of the table and the largest of the other terms, which tell rounding
+    highest: float
+    precision: float  # of the table's numbers

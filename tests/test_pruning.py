@@ -1,4 +1,4 @@
-"""Searches that look at moved centroids only: the same bits as searches among all of them."""
+"""Searches that look only where bounds do not hold: the same bits as searches among all centroids."""
 
 from __future__ import annotations
 
@@ -17,6 +17,7 @@ from hmrf_fast.kernels._jit import JIT_DISABLED
 
 DTYPES = (np.float64, np.float32)
 CLUSTERS = (5, 12, 20, 140)  # from one vector to several tiles
+METRICS = ("cosine", "sqeuclidean", "i_divergence", "pearson")
 
 
 def overlapping_groups(rng, n=400, d=40, K=20):
@@ -40,31 +41,99 @@ def nudge(centers, which, rng):
     return centers
 
 
+@pytest.fixture
+def always(monkeypatch):
+    """Prunes whatever the number of clusters, and whether it pays or not."""
+    monkeypatch.setattr(pruning, "FEWEST_CLUSTERS", 5)
+    monkeypatch.setattr(pruning, "OWN_PRICE", -1e9)
+
+
+def searched_again(problem, weights, centers, alter, rounds=4, search=None):
+    """Searches in a row, each compared with one that knows nothing, while ``alter`` moves centroids."""
+    geometry = measure(problem, weights)
+    search = free_search(problem, prune=True) if search is None else search
+    assert search.bounds.shape[1] > 0
+    for _ in range(rounds):
+        clusters = problem.metric.cluster_terms(centers, weights, 0.0)
+        found, expected = search.find(geometry, clusters), fresh_answer(problem, geometry, clusters)
+        for got, wanted in zip(found, expected, strict=True):
+            assert np.array_equal(got[search.rows], wanted[search.rows])
+        centers, which = alter(centers)
+        search.moved[which] = True
+    return search
+
+
+@pytest.mark.usefixtures("always")
 # Not compiled, blocks of another width add float32 numbers in another order and precision.
 @pytest.mark.parametrize("dtype", [one for one in DTYPES if one is np.float64 or not JIT_DISABLED])
 @pytest.mark.parametrize("K", CLUSTERS)
 @examples(15)
 @given(case=instances(n=(3, 30), d=(2, 12), K=(1, 1)), rng=random_states(), share=st.sampled_from([0.0, 0.1, 0.5, 1.0]))
-def test_moved_only_is_bitwise_the_full_search(K, dtype, case, rng, share):
+def test_pruned_is_bitwise_the_full_search(K, dtype, case, rng, share):
     """Several searches in a row; constrained rows are none of them."""
-    case = case._replace(K=K)
-    problem = problem_of(case, dtype=dtype)
-    geometry = measure(problem, case.a)
-    centers = rng.uniform(0.1, 2.0, (K, case.X.shape[1]))
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(pruning, "FEWEST_CLUSTERS", 5)
-        patch.setattr(pruning, "WORTHWHILE", 100.0)  # always
-        search = free_search(problem, prune=True)
-        for _ in range(4):
-            clusters = problem.metric.cluster_terms(centers, case.a, 0.0)
-            found, expected = search.find(geometry, clusters), fresh_answer(problem, geometry, clusters)
-            for got, wanted in zip(found, expected, strict=True):
-                assert np.array_equal(got[search.rows], wanted[search.rows])
-            which = np.flatnonzero(rng.random(K) < share)
-            centers = nudge(centers, which, rng)
-            search.moved[which] = True
+    problem = problem_of(case._replace(K=K), dtype=dtype)
+
+    def alter(centers):
+        which = np.flatnonzero(rng.random(K) < share)
+        return nudge(centers, which, rng), which
+
+    search = searched_again(problem, case.a, rng.uniform(0.1, 2.0, (K, case.X.shape[1])), alter)
     free = np.setdiff1d(np.arange(problem.n_rows), problem.graph.rows)
     assert np.array_equal(search.rows, free)
+
+
+@pytest.mark.usefixtures("always")
+@pytest.mark.parametrize("metric", METRICS)
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("span", [8, 16, 64])
+def test_rows_between_two_centroids(span, dtype, metric, monkeypatch):
+    """Adversarial ties: rows and centroids of few values, centroids twice, and centroids that move by one unit in the
+    last place, so that rounding alone decides who is nearest."""
+    monkeypatch.setattr(pruning, "WIDE_SPAN", span)
+    monkeypatch.setattr(pruning, "MANY_CLUSTERS", 5)
+    rng, K, d = np.random.default_rng(0), 128, 6
+    X = sparse.csr_matrix(rng.integers(0, 3, (200, d)) + np.eye(200, d))
+    case = Instance(X, metric, K, np.zeros(200, np.int32), np.ones(d), np.ones(200), [])
+    problem = problem_of(case, dtype=dtype)
+
+    def alter(centers):
+        which, centers = np.flatnonzero(rng.random(K) < 0.5), centers.copy()
+        move = rng.choice([0.0, 1e-7, -1e-7, 1e-16, 0.5], (which.size, d))
+        centers[which] = centers[rng.integers(0, K, which.size)] * (1.0 + move)
+        return centers, which
+
+    searched_again(problem, np.ones(d), 1.0 + rng.integers(0, 2, (K, d)), alter, rounds=12)
+
+
+@pytest.mark.usefixtures("always")
+@pytest.mark.parametrize("metric", ["cosine", "sqeuclidean", "pearson"])
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_values_of_both_signs(dtype, metric):
+    """Where rows are negative, it is not only rises of centroids that count."""
+    rng, K, d = np.random.default_rng(1), 70, 9
+    X = sparse.csr_matrix(rng.normal(size=(150, d)) * (rng.random((150, d)) < 0.5) + np.eye(150, d))
+    problem = problem_of(Instance(X, metric, K, np.zeros(150, np.int32), np.ones(d), np.ones(150), []), dtype=dtype)
+    assert problem.signed
+
+    def alter(centers):
+        which, centers = np.flatnonzero(rng.random(K) < 0.4), centers.copy()
+        centers[which] += rng.normal(size=(which.size, d)) * rng.choice([0.01, 1.0], (which.size, 1))
+        return centers, which
+
+    searched_again(problem, np.ones(d), rng.normal(size=(K, d)), alter, rounds=8)
+
+
+@pytest.mark.usefixtures("always")
+def test_bounds_that_are_lost_cost_time_only():
+    """A worker of a cluster that fails takes its bounds along: minus infinity stands for them."""
+    rng = np.random.default_rng(2)
+    case = overlapping_groups(rng)
+    problem, which = problem_of(case), np.arange(case.K)
+    still = lambda centers: (centers * rng.uniform(0.9, 1.1, centers.shape), which)  # noqa: E731
+    centers = rng.uniform(0.1, 2.0, (case.K, case.X.shape[1]))
+    search = searched_again(problem, case.a, centers, still)
+    search.bounds[::3] = -np.inf
+    searched_again(problem, case.a, centers, still, search=search)
 
 
 def test_new_weights_forget_everything():
@@ -82,22 +151,23 @@ def test_new_weights_forget_everything():
 
 
 def run_counted(case, dtype, centers, options, fewest, n_threads):
-    """A run, and how many of its searches looked at moved centroids only."""
+    """A run, and how many of its searches went by bounds."""
     searches = []
 
     class Counting(pruning.Search):
-        def _search_moved(self, *arguments):
+        def _drift(self, *arguments):
             searches.append(1)
-            super()._search_moved(*arguments)
+            return super()._drift(*arguments)
 
     with pytest.MonkeyPatch.context() as patch, busy_threads(300):
         patch.setattr(pruning, "FEWEST_CLUSTERS", fewest)
         patch.setattr(e_step, "Search", Counting)
+        patch.setattr(pruning, "OWN_PRICE", -1e9)
         problem = problem_of(case, dtype=dtype, n_threads=n_threads)
         return em.run(problem, em.Start(centers.copy()), options, 0), len(searches)
 
 
-@pytest.mark.parametrize("metric", ["cosine", "sqeuclidean", "i_divergence"])
+@pytest.mark.parametrize("metric", METRICS)
 @pytest.mark.parametrize("dtype", DTYPES)
 def test_whole_runs_are_the_same_bits(dtype, metric):
     """Pruned or not, on one thread or several; and pruning does take place."""

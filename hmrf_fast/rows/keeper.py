@@ -33,6 +33,14 @@ class Part(NamedTuple):
     sparse: bool = False
 
 
+class Private(NamedTuple):
+    """An array by row that the keeper alone has: its token, the shape of what belongs to one row, and its dtype."""
+
+    token: int
+    shape: tuple[int, ...]
+    dtype: str
+
+
 class Cells(NamedTuple):
     """A table that is zero but for some cells, by their numbers in row order."""
 
@@ -174,11 +182,12 @@ class Keeper:
         """What belongs to a partition of an array that was held before."""
         return self._held[token][number]
 
-    def own(self, token: int, number: int) -> np.ndarray:
+    def own(self, what: Private, number: int) -> np.ndarray:
         """The same of an array that only passes know; minus infinity at first."""
-        if token not in self._held:
-            self._held[token] = [np.full(block.n_rows, -np.inf) for block in self._blocks]
-        return self._held[token][number]
+        if what.token not in self._held:
+            shapes = ((block.n_rows, *what.shape) for block in self._blocks)
+            self._held[what.token] = [np.full(shape, -np.inf, what.dtype) for shape in shapes]
+        return self._held[what.token][number]
 
     def n_rows(self, number: int) -> int:
         """Number of rows of a partition."""
@@ -224,7 +233,7 @@ class _Given:
 
     def own(self, part: Any) -> np.ndarray:
         """A private array, or the empty one that stands for none."""
-        return part if isinstance(part, np.ndarray) else self._keeper.own(part.token, self._number)
+        return part if isinstance(part, np.ndarray) else self._keeper.own(part, self._number)
 
 
 def _without_zeros(table: np.ndarray) -> np.ndarray | Cells:
