@@ -16,7 +16,7 @@ from hmrf_fast import inputs
 from hmrf_fast.assembly import Task, assemble, warn_of
 from hmrf_fast.batches import BatchLearner
 from hmrf_fast.checkpoint import Journey, start_journey
-from hmrf_fast.chunklets import learn_from_must_links, nothing_taught
+from hmrf_fast.chunklets import NOTHING_TAUGHT, learn_from_must_links
 from hmrf_fast.constraint_report import Suspect, build_report
 from hmrf_fast.constraints import Constraints
 from hmrf_fast.doubt import Doubted, Setting, doubt, without
@@ -28,7 +28,7 @@ from hmrf_fast.errors import ConvergenceWarning, EmptyClusterWarning, InputError
 from hmrf_fast.fingerprint import fingerprint
 from hmrf_fast.full_matrices import Frame, learn_frame, near_origin, refuse_long
 from hmrf_fast.groups import Grouping
-from hmrf_fast.kernels.mahalanobis import MAHALANOBIS
+from hmrf_fast.kernels.mahalanobis import LIFTED, MAHALANOBIS
 from hmrf_fast.low_rank import lift
 from hmrf_fast.memory import refuse_too_large
 from hmrf_fast.outcomes import EMResult, Progress
@@ -100,8 +100,8 @@ class Clusterer(Reported, BatchLearner, CentroidModel):
         )  # fmt: skip
         frame = None
         known, doubted = self._trusted(settings, matrix, known, sample_weight, merged_into, journey.place.seed)
-        if settings.metric == MAHALANOBIS.name:
-            matrix = in_memory(matrix, "metric='mahalanobis'")
+        if settings.metric in LIFTED:
+            matrix = in_memory(matrix, f"metric={settings.metric!r}")
             task, chosen, frame = self._lifted(settings, matrix, known, sample_weight, merged_into, journey)
         else:
             task = self._assemble(settings, matrix, known, sample_weight, self.n_clusters, merged_into)
@@ -170,18 +170,19 @@ class Clusterer(Reported, BatchLearner, CentroidModel):
 
         Contradictions are warned of by the caller. Starts that were drawn before an interruption are made again: each
         depends on those before it."""
-        refuse_long(matrix)
+        full = settings.metric == MAHALANOBIS.name
+        refuse_long(matrix, full)
         simple = settings._replace(metric="sqeuclidean")
         near, shift = near_origin(matrix)
         plain = self._assemble(simple, near, known, sample_weight, self.n_clusters, merged_into)
         seed = journey.place.seed
         first = starts(plain.problem, plain.seeds, simple, generator(seed), matrix)
         if isinstance(settings.init, str):
-            lesson = learn_from_must_links(plain.problem, plain.seeds, simple.options, settings.n_init, seed)
+            lesson = learn_from_must_links(plain.problem, plain.seeds, simple.options, settings.n_init, seed, full)
         else:  # centroids from the caller are the only start
             first = (start._replace(centers=start.centers - shift) for start in first)
-            lesson = nothing_taught(plain.problem)
-        frame, labellings = learn_frame(plain.problem, first, lesson, simple.options, settings.weight_prior, seed)
+            lesson = NOTHING_TAUGHT
+        frame, labellings = learn_frame(plain.problem, first, lesson, simple.options, settings.weight_prior, seed, full)
         frame = frame._replace(mean=frame.mean + shift)
         task = self._assemble(settings, frame.lift(matrix), known, sample_weight, self.n_clusters, merged_into, plain)
         chosen = (lift(task.problem, labels, frame.weights)._replace(weights=frame.weights) for labels in labellings)
@@ -202,8 +203,8 @@ class Clusterer(Reported, BatchLearner, CentroidModel):
         same."""
         if not (self.warm_start and hasattr(self, "cluster_centers_")):
             return None
-        if MAHALANOBIS.name in (settings.metric, self._fitted.metric):
-            raise InputError("warm_start cannot continue metric='mahalanobis'; set warm_start=False to fit anew")
+        if lifted := {settings.metric, self._fitted.metric} & LIFTED.keys():
+            raise InputError(f"warm_start cannot continue metric={min(lifted)!r}; set warm_start=False to fit anew")
         shape, wanted = self.cluster_centers_.shape, (self.n_clusters, matrix.shape[1])
         if shape != wanted:
             raise InputError(

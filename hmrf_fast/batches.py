@@ -13,7 +13,7 @@ from hmrf_fast.e_step import assign, violations
 from hmrf_fast.editing import Editable, Training
 from hmrf_fast.errors import InputError
 from hmrf_fast.geometry import Geometry, Problem, build_problem, measure
-from hmrf_fast.kernels.mahalanobis import MAHALANOBIS
+from hmrf_fast.kernels.mahalanobis import LIFTED
 from hmrf_fast.kernels.rng import mix
 from hmrf_fast.kernels.types import Sums
 from hmrf_fast.m_step import statistics, sum_rows
@@ -90,8 +90,8 @@ class BatchLearner(Editable):
     def _batch_settings(self) -> Settings:
         """The parameters, if they go with the model."""
         settings = self._settings()
-        if MAHALANOBIS.name in (settings.metric, self._fitted.metric):
-            raise InputError("partial_fit cannot continue metric='mahalanobis'; use fit")
+        if lifted := {settings.metric, self._fitted.metric} & LIFTED.keys():
+            raise InputError(f"partial_fit cannot continue metric={min(lifted)!r}; use fit")
         shape = self.cluster_centers_.shape
         if (settings.metric, self.n_clusters) != (self._fitted.metric, shape[0]):
             raise InputError(

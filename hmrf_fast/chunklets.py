@@ -37,29 +37,29 @@ class Lesson(NamedTuple):
 
     taught: bool
     labels: list[np.ndarray]  # of shape (n,)
-    turn: (
-        np.ndarray
-    )  # (d, d): rows minus their mean, times this, deviate within classes with unit covariance, if taught
+    turn: np.ndarray | None  # (d, d): rows minus their mean, times this, deviate within classes with unit covariance
 
 
-def nothing_taught(problem: Problem) -> Lesson:
-    """The features as they are, and no labels."""
-    return Lesson(False, [], np.eye(problem.n_features))
+NOTHING_TAUGHT = Lesson(False, [], None)
 
 
-def learn_from_must_links(problem: Problem, seeds: Seeds, options: Options, n_init: int, seed: int) -> Lesson:
-    """The matrix, and the best labels of ``n_init`` runs under it, seeded by neighbourhoods and not; else the labels of
-    such runs on features of one scale. Cost n d^2, and the runs."""
+def learn_from_must_links(
+    problem: Problem, seeds: Seeds, options: Options, n_init: int, seed: int, full: bool
+) -> Lesson:
+    """The matrix where it may be ``full``, and the best labels of ``n_init`` runs under it, seeded by neighbourhoods
+    and not; else the labels of such runs on features of one scale. Cost n d^2, and the runs."""
     component = np.unique(first_of_component(problem.graph, problem.n_rows), return_inverse=True)[1]
     weight = problem.sample_weight / problem.sample_weight.mean()
     taught = (np.bincount(component)[component] > 1) & (weight > 0)
     rows, scale = _standards(problem, weight)
     standard = rows * scale
     keys, sure = scale_free_keys(standard), False
-    if problem.n_rows >= problem.n_clusters * problem.n_features:  # the matrices of smaller clusters hang on the ridge
+    if (
+        full and problem.n_rows >= problem.n_clusters * problem.n_features
+    ):  # the matrices of smaller clusters hang on the ridge
         gain, count = held_out_gain(standard, component, weight, taught, np.argsort(keys, kind="stable"))
         sure = gain >= LEAST_GAIN and gain * np.sqrt(count) >= LEAST_EVIDENCE
-    turn = np.diag(scale)
+    turn = scale
     if sure:
         turn = scale[:, None] * whitening(standard[taught], component[taught], weight[taught])
     short, rng = turned(rows, turn), np.random.default_rng(seed)
@@ -68,7 +68,7 @@ def learn_from_must_links(problem: Problem, seeds: Seeds, options: Options, n_in
         best_labels(problem, short, "sqeuclidean", each, options, n_init, rng, keys, number)
         for number, each in enumerate(chosen)
     ]
-    return Lesson(sure, labels, turn if sure else np.eye(problem.n_features))
+    return Lesson(sure, labels, turn if sure else None)
 
 
 def held_out_gain(
@@ -120,8 +120,10 @@ def _area(
 
 
 def turned(rows: np.ndarray, turn: np.ndarray) -> np.ndarray:
-    """(n, r) rows (n, d) times a matrix (d, r), to the same bits whichever rows stand beside a row, which BLAS does not
-    promise."""
+    """(n, r) rows (n, d) times a matrix (d, r), or a diagonal one (d,), to the same bits whichever rows stand beside a
+    row, which BLAS does not promise."""
+    if turn.ndim == 1:
+        return rows * turn
     result = np.zeros((len(rows), turn.shape[1]))
     for column, direction in zip(rows.T, turn, strict=True):
         result += column[:, None] * direction

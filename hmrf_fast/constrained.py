@@ -34,9 +34,9 @@ class ConstrainedClusterer(Clusterer):
         Parameters
         ----------
         X : {array-like, sparse matrix} of shape (n, d)
-            Rows to cluster; anything but CSR is converted once, and nothing is ever made dense (but under
-            metric="mahalanobis"). A pandas or polars frame, or an AnnData object, gives the features their names;
-            places of rows that are not in memory are in :mod:`hmrf_fast.rows`.
+            Rows to cluster; anything but CSR is converted once, and nothing is ever made dense (but where matrices per
+            cluster are learned). A pandas or polars frame, or an AnnData object, gives the features their names; places
+            of rows that are not in memory are in :mod:`hmrf_fast.rows`.
         y : ignored
             Present for scikit-learn's conventions; known classes are ``partial_labels``, not `y`.
         must_link, cannot_link : array-like of shape (m, 2), optional

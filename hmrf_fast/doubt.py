@@ -23,7 +23,7 @@ from hmrf_fast.draws import generator
 from hmrf_fast.e_step import build_table, distances_of
 from hmrf_fast.em import Start, run
 from hmrf_fast.geometry import Problem, measure
-from hmrf_fast.kernels.mahalanobis import MAHALANOBIS
+from hmrf_fast.kernels.mahalanobis import LIFTED
 from hmrf_fast.neighborhoods import Resolved, resolve
 from hmrf_fast.outcomes import EMResult, keep_best
 from hmrf_fast.seeds import no_seeds
@@ -95,7 +95,7 @@ def find_suspects(setting: Setting, given: Constraints) -> tuple[Suspect, ...]:
     Hard pairs, groups and labels are not doubted.
     """
     options = setting.settings.options._replace(learn_weights=False, callback=None, watch=None)
-    metric = "sqeuclidean" if setting.settings.metric == MAHALANOBIS.name else setting.settings.metric
+    metric = "sqeuclidean" if setting.settings.metric in LIFTED else setting.settings.metric
     simple = setting.settings._replace(metric=metric, init="auto", options=options, penalty="potts", infer=False)
     free = setting.task(Known(Constraints(), Constraints(), None), simple)
     first = setting.best(free, simple)

@@ -22,7 +22,7 @@ from hmrf_fast.constraints import Constraints
 from hmrf_fast.edits import Edit
 from hmrf_fast.em import Start, revise
 from hmrf_fast.errors import ConstraintError, HMRFWarning, InputError
-from hmrf_fast.kernels.mahalanobis import MAHALANOBIS
+from hmrf_fast.kernels.mahalanobis import LIFTED
 from hmrf_fast.label_priors import LabelPriors
 from hmrf_fast.neighborhoods import Resolved, hard_nodes, resolve
 from hmrf_fast.settings import Known, Settings, finish_options, priced
@@ -188,9 +188,10 @@ class Editable(BaseEstimator):
         """The checked rows of the fit."""
         check_is_fitted(self)
         now = self._settings()
-        if self._fitted.metric == MAHALANOBIS.name:
+        if self._fitted.metric in LIFTED:
             raise InputError(
-                "a model with metric='mahalanobis' cannot be corrected by hand: add constraints and fit again"
+                f"a model with metric={self._fitted.metric!r} cannot be corrected by hand: add constraints and fit "
+                "again"
             )
         if getattr(self, "_running", None) is not None:
             raise InputError("a model of partial_fit cannot be corrected by hand: it has only seen its last batch; fit")

@@ -1,4 +1,4 @@
-"""The metric "mahalanobis": rows lifted to products of features, and the labels that its fits start from."""
+"""Matrices per cluster: rows lifted to products (or squares) of features, and the labels that such fits start from."""
 
 from __future__ import annotations
 
@@ -32,13 +32,15 @@ class Frame(NamedTuple):
     """Coordinates u = (x - mean) turn, in which the ridge of every covariance is the identity."""
 
     mean: np.ndarray  # (d,)
-    turn: np.ndarray  # (d, d): diagonal, 1 / sqrt(ridge * variance within clusters), unless must-links taught more
+    # (d, d): diagonal, 1 / sqrt(ridge * variance within clusters), unless must-links taught more; or the diagonal (d,)
+    turn: np.ndarray
     price: float  # of one unit of squared length of u in phi
+    full: bool  # whether matrices are, else diagonal
 
     @property
     def weights(self) -> np.ndarray:
         """Feature weights of lifted rows: phi is the squared distance, variances within clusters being 1."""
-        weights = np.zeros(lifted_width(self.mean.size))
+        weights = np.zeros(lifted_width(self.mean.size) if self.full else 2 * self.mean.size)
         weights[: self.mean.size] = self.price
         return weights
 
@@ -47,15 +49,22 @@ class Frame(NamedTuple):
         return turned(matrix.toarray().astype(np.float64) - self.mean, self.turn)
 
     def lift(self, matrix: sp.csr_matrix) -> sp.csr_matrix:
-        """(n, d (d + 3) / 2): u and the upper triangle of u u'."""
-        refuse_long(matrix)
+        """(n, d (d + 3) / 2): u and the upper triangle of u u'; or (n, 2 d): u and its squares."""
+        refuse_long(matrix, self.full)
         rows = self.coordinates(matrix)
+        if not self.full:
+            return sp.csr_matrix(np.hstack([rows, rows**2]))
         first, second = np.triu_indices(rows.shape[1])
         return sp.csr_matrix(np.hstack([rows, rows[:, first] * rows[:, second]]))
 
     def matrices(self, centers: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Means (K, d) and matrices A (K, d, d) in the features of X, from means of lifted rows."""
+        """Means (K, d) and matrices A, (K, d, d) or their diagonals (K, d), in the features of X, from means of lifted
+        rows."""
         size = self.mean.size
+        if not self.full:
+            mean, square = np.split(centers, 2, axis=1)
+            back = np.divide(1.0, self.turn, out=np.zeros(size), where=self.turn > 0)
+            return mean * back + self.mean, self.turn**2 / (np.maximum(square - mean**2, 0.0) + 1.0)
         upper = np.triu_indices(size)
         matrices = np.zeros((len(centers), size, size))
         back, usable = np.zeros((size, size)), self.turn.any(axis=1)  # constant features have rows and columns of 0
@@ -70,14 +79,20 @@ class Frame(NamedTuple):
         return turned(centers[:, :size], back) + self.mean, (matrices + matrices.transpose(0, 2, 1)) / 2.0
 
 
-def refuse_long(matrix: sp.csr_matrix) -> None:
+def refuse_long(matrix: sp.csr_matrix, full: bool) -> None:
     """Lifted rows must fit into memory."""
     n_rows, n_features = matrix.shape
-    if n_rows * lifted_width(n_features) > MOST_NUMBERS:
+    if full and n_rows * lifted_width(n_features) > MOST_NUMBERS:
         raise InputError(
             f"metric='mahalanobis' keeps all products of two features: {n_rows} rows of {n_features} features make "
             f"{n_rows * lifted_width(n_features)} numbers, the limit is {MOST_NUMBERS}; use fewer features (a PCA) or "
-            "metric='sqeuclidean'"
+            "metric='mahalanobis_diagonal'"
+        )
+    if n_rows * 2 * n_features > MOST_NUMBERS:
+        raise InputError(
+            f"metric='mahalanobis_diagonal' keeps all features and their squares: {n_rows} rows of {n_features} "
+            f"features make {n_rows * 2 * n_features} numbers, the limit is {MOST_NUMBERS}; use fewer features (a PCA) "
+            "or metric='sqeuclidean'"
         )
 
 
@@ -92,7 +107,8 @@ def near_origin(matrix: sp.csr_matrix) -> tuple[sp.csr_matrix, np.ndarray]:
 
 
 def learn_frame(
-    problem: Problem, starts: Iterable[Start], lesson: Lesson, options: Options, ridge: float | None, seed: int
+    problem: Problem, starts: Iterable[Start], lesson: Lesson, options: Options, ridge: float | None, seed: int,
+    full: bool,
 ) -> tuple[Frame, Iterator[np.ndarray]]:  # fmt: skip
     """Coordinates, and labels (n,) to start from, one by one and all different.
 
@@ -112,27 +128,32 @@ def learn_frame(
         found.append(result.labels)
     labels = lesson.labels[0] if lesson.taught else best[0].labels
     rows, weight = matrix_of(problem).toarray().astype(np.float64), problem.sample_weight
+    turn: np.ndarray = np.eye(problem.n_features) if full else np.ones(problem.n_features)
+    if lesson.turn is not None:
+        turn = lesson.turn
     with threadpool_limits(1, "blas"):  # the last bits of a BLAS product depend on its number of threads
         mean = weight @ rows / weight.sum()
-        rows = turned(rows - mean, lesson.turn)
+        rows = turned(rows - mean, turn)
         total = weight @ rows**2 / weight.sum()
         within = weight @ deviations(rows, labels, weight) ** 2 / weight.sum()
     variance = ridge * np.maximum(within, LEAST_SHARE * total)
-    usable = total > 1e-24 * np.maximum((np.abs(mean) @ np.abs(lesson.turn)) ** 2, np.finfo(float).tiny)
+    size = turned(np.abs(mean[None]), np.abs(turn))[0]
+    usable = total > 1e-24 * np.maximum(size**2, np.finfo(float).tiny)
     factor = np.where(usable, 1.0 / np.sqrt(np.where(usable, variance, 1.0)), 0.0)
-    frame = Frame(mean, lesson.turn * factor, ridge)
+    frame = Frame(mean, turn * factor, ridge, full)
     first, more = (lesson.labels, lesson.labels) if lesson.taught else ([], [*found, *lesson.labels])
-    return frame, chain(first, _improved(problem, rows * factor, more, plain, seed))
+    return frame, chain(first, _improved(problem, rows * factor, more, plain, seed, full))
 
 
 def _improved(
-    problem: Problem, rows: np.ndarray, found: list[np.ndarray], options: Options, seed: int
+    problem: Problem, rows: np.ndarray, found: list[np.ndarray], options: Options, seed: int, full: bool
 ) -> Iterator[np.ndarray]:
     """Each of the labellings improved under a pooled matrix, without repetitions."""
     seen = set()
     for number, labels in enumerate(found):
         for pooled in (False, True):
-            labels = _pooled_labels(problem, rows, labels, options, seed + ROUNDS * number) if pooled else labels
+            if pooled:
+                labels = _pooled_labels(problem, rows, labels, options, seed + ROUNDS * number, full)
             _, first, inverse = np.unique(labels, return_index=True, return_inverse=True)
             key = (pooled, first[inverse].tobytes())  # clusters named by their first row: numbers do not matter
             if key in seen:
@@ -142,17 +163,17 @@ def _improved(
             yield labels
 
 
-def _pooled_labels(problem: Problem, rows: np.ndarray, labels: np.ndarray, options: Options, seed: int) -> np.ndarray:
+def _pooled_labels(
+    problem: Problem, rows: np.ndarray, labels: np.ndarray, options: Options, seed: int, full: bool
+) -> np.ndarray:
     """Labels and one matrix in turns, until the labels rest."""
     keys, weight = content_keys(problem), problem.sample_weight
     options = options._replace(max_iter=min(ROUND_ITERATIONS, options.max_iter))
     for number in range(ROUNDS):
-        with threadpool_limits(1, "blas"):
-            own = deviations(rows, labels, weight) * np.sqrt(weight / weight.sum())[:, None]
-            lower = np.linalg.cholesky(own.T @ own + np.eye(rows.shape[1]))
-            white = np.linalg.solve(lower, rows.T).T
+        own = deviations(rows, labels, weight) * np.sqrt(weight / weight.sum())[:, None]
+        white = as_corpus(sp.csr_matrix(_whitened(rows, own, full)))
         part = build_problem(
-            as_corpus(sp.csr_matrix(white)), "sqeuclidean", weight, problem.graph, problem.n_clusters,
+            white, "sqeuclidean", weight, problem.graph, problem.n_clusters,
             potts=problem.potts, n_threads=problem.n_threads, keys=keys,
         )._replace(priors=problem.priors, merged=problem.merged)  # fmt: skip
         found = run(part, lift(part, labels), options, seed + number).labels
@@ -160,3 +181,12 @@ def _pooled_labels(problem: Problem, rows: np.ndarray, labels: np.ndarray, optio
             break
         labels = found
     return labels
+
+
+def _whitened(rows: np.ndarray, own: np.ndarray, full: bool) -> np.ndarray:
+    """Rows (n, d) in coordinates in which the covariance own' own (d, d) plus the identity is the identity."""
+    if not full:
+        return rows / np.sqrt(np.einsum("ij,ij->j", own, own) + 1.0)
+    with threadpool_limits(1, "blas"):
+        lower = np.linalg.cholesky(own.T @ own + np.eye(rows.shape[1]))
+        return np.linalg.solve(lower, rows.T).T

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from hmrf_fast.kernels import pool
-from hmrf_fast.kernels.mahalanobis import MAHALANOBIS
+from hmrf_fast.kernels.mahalanobis import LIFTED
 from hmrf_fast.kernels.metrics import METRICS, NONE, Metric
 from hmrf_fast.kernels.moments import feature_extent, row_moments, row_norms
 from hmrf_fast.kernels.sums import feature_chunks, feature_load
@@ -122,7 +122,7 @@ class Geometry(NamedTuple):
 
 def metric_named(name: str) -> Metric:
     """The metric of rows as they are, or of lifted ones."""
-    return MAHALANOBIS if name == MAHALANOBIS.name else METRICS[name]
+    return LIFTED[name] if name in LIFTED else METRICS[name]
 
 
 def build_problem(rows, metric, sample_weight, graph, n_clusters, *, potts=False, n_threads=1, keys=None) -> Problem:

@@ -12,7 +12,7 @@ import numpy as np
 from hmrf_fast.constrained import ConstrainedClusterer
 from hmrf_fast.errors import InputError
 from hmrf_fast.inputs import LARGEST, check_choice, check_number
-from hmrf_fast.kernels.mahalanobis import MAHALANOBIS
+from hmrf_fast.kernels.mahalanobis import LIFTED
 from hmrf_fast.kernels.metrics import METRICS
 from hmrf_fast.settings import Settings, settings_of
 
@@ -32,12 +32,13 @@ class HMRFKMeans(ConstrainedClusterer):
     ----------
     n_clusters : int, default=8
         Number of clusters K.
-    metric : {"cosine", "i_divergence", "sqeuclidean", "pearson", "mahalanobis"}, default="cosine"
-        The distance D between a row and a centroid (eqs. 10 and 12). "cosine" for tf-idf text, "i_divergence"
+    metric : str, default="cosine"
+        The distance D between a row and a centroid (eqs. 10 and 12): "cosine" for tf-idf text, "i_divergence"
         (Kullback-Leibler of rows divided by their sum) for counts, "sqeuclidean" for measurements on one scale,
         "pearson" (cosine of rows minus their mean) for profiles. "mahalanobis" learns a full matrix A per cluster,
         (x - mu)' A (x - mu) - ln det A plus a ridge: the best of all on most sets of up to a hundred measurements, on
-        one scale or not; see Notes.
+        one scale or not; "mahalanobis_diagonal" learns its diagonal, a weight per cluster and feature, for more
+        features or few rows; see Notes.
     learn_weights : bool, default=False
         Learn one weight per feature (M-step B, eqs. 18-20 corrected). Off by default: from the default start it lowers
         the agreement with true classes on most news corpora, while from the printed start it raises it, as the paper
@@ -46,8 +47,8 @@ class HMRFKMeans(ConstrainedClusterer):
     weight_prior : float, default=None
         Strength rho of a Rayleigh prior with mode 1 on every weight, relative to the summed sample weights. None: no
         prior for "cosine" and "pearson"; (1 / number of features) for "i_divergence"; a log-determinant term for
-        "sqeuclidean". For "mahalanobis" it is the ridge of every covariance, as a share of the variances within
-        clusters; None: 0.1.
+        "sqeuclidean". Where matrices per cluster are learned it is the ridge of every covariance, as a share of the
+        variances within clusters; None: 0.1.
     learning_rate : float, default=None
         First step size of the weights of "cosine" and "pearson", multiplied with dJ/da; it decays by 0.9 per
         iteration and is halved while J would rise. None: number of features / summed sample weights. The paper used
@@ -136,7 +137,8 @@ class HMRFKMeans(ConstrainedClusterer):
     feature_weights_ : ndarray of shape (d,), float64
         Learned weights a; ones if none were learned.
     metric_matrix_ : ndarray of shape (K, d, d), float64
-        Only with metric="mahalanobis": A of every cluster, in the features of X.
+        Only with metric="mahalanobis": A of every cluster, in the features of X; its diagonal (K, d) with
+        "mahalanobis_diagonal".
     inertia_ : float
         The part of J that distances make: summed weighted distance of the rows to the centroid of their label.
     objective_ : float
@@ -172,7 +174,8 @@ class HMRFKMeans(ConstrainedClusterer):
     ``init="printed"`` without constraints; *-I* adds constraints with both weights 0; *-I-C* has both weights 1;
     *-I-C-D* has ``learn_weights=True`` as well.
 
-    metric="mahalanobis" is MPCK-Means with a full matrix per cluster (ICML 2004), with two differences. Each
+    metric="mahalanobis" is MPCK-Means with a full matrix per cluster (ICML 2004), "mahalanobis_diagonal" with a
+    diagonal one, with two differences. Each
     covariance gets a ridge T = weight_prior * diag(variances within the clusters of the best first run), which adds
     tr(A T) to the distance of a row and makes A = (covariance + T)^-1 exist always. And a violated constraint costs
     the squared distance in which those variances are 1: the printed price goes through A, whose closed form can then
@@ -182,8 +185,9 @@ class HMRFKMeans(ConstrainedClusterer):
     Shental and Weinshall, JMLR 2005). Starts are labels of squared Euclidean k-means there, improved by one matrix
     for all clusters. With up to 32 features the result of the start wins under which the rows are most probable, means
     and matrices integrated out, else the lowest objective. Rows are kept with all products of two features, n d^2 / 2
-    numbers, which limits d to some hundreds; an iteration costs K times that, plus K d^3. ``move``, ``merge``,
-    ``split`` and ``warm_start`` are not to be had with it.
+    numbers, which limits d to some hundreds; an iteration costs K times that, plus K d^3. Diagonal matrices know no
+    directions: starts and objective stay with the features of X, 2 n d numbers are kept. ``move``, ``merge``, ``split``
+    and ``warm_start`` are not to be had with either.
 
     References
     ----------
@@ -265,11 +269,11 @@ class HMRFKMeans(ConstrainedClusterer):
             raise InputError(
                 "learn_weights=True needs penalty='distance': constant penalties do not depend on the weights"
             )
-        if self.learn_weights and self.metric == MAHALANOBIS.name:
-            raise InputError("metric='mahalanobis' learns its matrices in any case: leave learn_weights=False")
+        if self.learn_weights and self.metric in LIFTED:
+            raise InputError(f"metric={self.metric!r} learns its matrices in any case: leave learn_weights=False")
         return settings_of(
             self,
-            metrics=(*METRICS, MAHALANOBIS.name),
+            metrics=(*METRICS, *LIFTED),
             penalty=self.penalty,
             must_link_weight=self.must_link_weight,
             cannot_link_weight=self.cannot_link_weight,

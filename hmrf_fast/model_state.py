@@ -23,6 +23,7 @@ from hmrf_fast.constraints import Constraints
 from hmrf_fast.editing import Training
 from hmrf_fast.edits import Edit
 from hmrf_fast.em import Options
+from hmrf_fast.evidence import Judge
 from hmrf_fast.full_matrices import Frame
 from hmrf_fast.groups import Grouping
 from hmrf_fast.settings import Settings
@@ -32,7 +33,7 @@ __all__ = ["Decoder", "Encoder"]
 
 RECORDS: dict[str, Any] = {
     record.__name__: record
-    for record in (Constraints, ConstraintReport, Edit, Frame, Grouping, Options, Prior, Settings, Training)
+    for record in (Constraints, ConstraintReport, Edit, Frame, Grouping, Judge, Options, Prior, Settings, Training)
 }
 DTYPES = ("float32", "float64")
 

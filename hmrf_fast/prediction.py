@@ -91,7 +91,7 @@ class CentroidModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMi
         n_rows, n_clusters = matrix.shape[0], self.cluster_centers_.shape[0]
         centers, weights = self.cluster_centers_, self.feature_weights_
         if self._frame is not None:
-            matrix = self._frame.lift(in_memory(matrix, "metric='mahalanobis'"))
+            matrix = self._frame.lift(in_memory(matrix, f"metric={metric.name!r}"))
             centers, weights = self._lifted_centers, self._frame.weights
         problem = build_problem(
             as_rows(matrix),

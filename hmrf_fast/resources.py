@@ -10,7 +10,7 @@ import numpy as np
 from hmrf_fast.assembly import assemble
 from hmrf_fast.e_step import build_table, nearest_centroids
 from hmrf_fast.geometry import Problem, build_problem, measure
-from hmrf_fast.kernels.mahalanobis import MAHALANOBIS
+from hmrf_fast.kernels.mahalanobis import LIFTED
 from hmrf_fast.machine import available_memory
 from hmrf_fast.memory import MemoryEstimate, memory_of
 from hmrf_fast.penalties import empty_graph
@@ -32,7 +32,7 @@ class FitEstimate(NamedTuple):
     n_pairs, n_constrained : int
         Constraints that are priced one by one, given or inferred, and the rows that any of them touches.
     memory : MemoryEstimate or None
-        Bytes beside the input; None for ``metric="mahalanobis"``, which `estimate_memory` does not know.
+        Bytes beside the input; None for metrics with a matrix per cluster, which `estimate_memory` does not know.
     available : int or None
         Bytes that this process can still get, as far as the operating system tells.
     seconds : float or None
@@ -77,7 +77,7 @@ def estimate_fit(model: Any, X: Any, constraints: Any = None) -> FitEstimate:
     settings = model._settings()
     rows = check_source(model, X, reset=True, dtype=model.dtype, copy=model.copy_x)
     known = given_knowledge(settings, model.n_clusters, None, None, None, constraints)
-    lifted = settings.metric == MAHALANOBIS.name
+    lifted = settings.metric in LIFTED
     plain = settings._replace(metric="sqeuclidean") if lifted else settings
     merged = np.arange(model.n_clusters, dtype=np.int32)
     threads = thread_count(model.n_threads)

@@ -2,7 +2,8 @@
 features.
 
 (x - mu)' A (x - mu) is linear in (x, x x'). Lifted rows hold x and the upper triangle of x x', row by row, so their
-mean over a cluster is its centroid and its covariance at once, and the engine needs to know of neither.
+mean over a cluster is its centroid and its covariance at once, and the engine needs to know of neither. Where matrices
+are diagonal, squares are all the products there are.
 """
 
 from __future__ import annotations
@@ -119,4 +120,19 @@ def invert_positive(matrix):
     return log_det
 
 
+class DiagonalMahalanobis(Mahalanobis):
+    """The same with diagonal matrices: one weight per cluster and feature, (K, 2 d) centroids."""
+
+    name = "mahalanobis_diagonal"
+
+    def write_terms(self, centers, alpha, clusters, terms):
+        mean, square = np.split(centers[clusters], 2, axis=1)
+        variance = np.maximum(square - mean**2, 0.0) + 1.0  # with the ridge
+        terms.content[clusters] = np.hstack([-2.0 * mean, np.ones_like(mean)]) / np.tile(variance, 2)
+        terms.offset[clusters] = ((mean**2 + 1.0) / variance + np.log(variance)).sum(axis=1)
+        terms.inverse[clusters], terms.cross[clusters] = 1.0, 0.0
+
+
 MAHALANOBIS: Metric = Mahalanobis()
+DIAGONAL: Metric = DiagonalMahalanobis()
+LIFTED: dict[str, Metric] = {metric.name: metric for metric in (MAHALANOBIS, DIAGONAL)}

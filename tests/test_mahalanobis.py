@@ -1,4 +1,4 @@
-"""metric="mahalanobis": a full matrix per cluster, against plain formulas."""
+"""Matrices per cluster, full and diagonal, against plain formulas."""
 
 from __future__ import annotations
 
@@ -18,6 +18,7 @@ from hmrf_fast.protocol import draw_pairs, split_halves
 from hmrf_fast.scores import normalized_mutual_information
 
 SETTINGS = {"metric": "mahalanobis", "n_init": 3, "tol": 0.0, "max_iter": 300}
+DIAGONAL = {**SETTINGS, "metric": "mahalanobis_diagonal"}
 
 
 def blobs(seed: int, n: int = 60, d: int = 3, n_clusters: int = 3):
@@ -92,10 +93,37 @@ def test_matrices_distances_and_objective_equal_the_formulas(seed, weighted):
 
 
 @examples(15)
-@given(seed=st.integers(0, 10_000), penalty=st.sampled_from(["distance", "potts"]))
-def test_objective_never_rises(seed, penalty):
+@given(seed=st.integers(0, 10_000), weighted=st.booleans())
+def test_diagonals_distances_and_objective_equal_the_formulas(seed, weighted):
     X, _, pairs = blobs(seed)
-    model = HMRFKMeans(3, **SETTINGS, penalty=penalty, random_state=seed).fit(X, **pairs)
+    weight = np.random.default_rng(seed).uniform(0.5, 2.0, len(X)) if weighted else np.ones(len(X))
+    model = HMRFKMeans(3, **DIAGONAL, infer_constraints=False, random_state=seed)
+    model.fit(X, **pairs, sample_weight=weight)
+    frame = model._frame
+    u = (X - frame.mean) * frame.turn
+    expected = np.empty((len(X), 3))
+    for h in range(3):
+        mean, covariance = moments(u, model.labels_, h, weight)
+        variance = np.diag(covariance)
+        expected[:, h] = ((u - mean) ** 2 / variance + np.log(variance) + 1.0 / variance).sum(axis=1)
+        assert_near(model.metric_matrix_[h], frame.turn**2 / variance, 1e-6)
+        assert_near(model.cluster_centers_[h], mean / frame.turn + frame.mean, 1e-8)
+    assert_near(model.transform(X), expected, 1e-6)
+    assert np.array_equal(model.predict(X), expected.argmin(1))
+    data = weight @ expected[np.arange(len(X)), model.labels_]
+    assert_near(model.inertia_, data, 1e-7)
+    assert_near(model.objective_, data + violated_price(model, u, pairs), 1e-7)
+
+
+@examples(15)
+@given(
+    seed=st.integers(0, 10_000),
+    penalty=st.sampled_from(["distance", "potts"]),
+    settings=st.sampled_from([SETTINGS, DIAGONAL]),
+)
+def test_objective_never_rises(seed, penalty, settings):
+    X, _, pairs = blobs(seed)
+    model = HMRFKMeans(3, **settings, penalty=penalty, random_state=seed).fit(X, **pairs)
     history = model.objective_history_
     assert np.all(np.diff(history) <= 1e-9 * np.abs(history[:-1]))
     assert {"E", "M"} <= set(model.history_steps_)
@@ -133,11 +161,12 @@ def test_more_than_scales_are_learned():
     assert np.mean(scores["mahalanobis"]) > 0.88 > 0.83 > np.mean(scores["sqeuclidean"])
 
 
-def test_same_bits_for_threads_sparse_rows_and_unpickled_models():
+@pytest.mark.parametrize("settings", [SETTINGS, DIAGONAL])
+def test_same_bits_for_threads_sparse_rows_and_unpickled_models(settings):
     X, _, pairs = blobs(3, n=200)
-    one = HMRFKMeans(3, **SETTINGS, random_state=0, n_threads=1).fit(X, **pairs)
+    one = HMRFKMeans(3, **settings, random_state=0, n_threads=1).fit(X, **pairs)
     for rows, n_threads in ((X, 2), (sp.csr_matrix(X), 1)):
-        other = HMRFKMeans(3, **SETTINGS, random_state=0, n_threads=n_threads).fit(rows, **pairs)
+        other = HMRFKMeans(3, **settings, random_state=0, n_threads=n_threads).fit(rows, **pairs)
         assert np.array_equal(one.labels_, other.labels_)
         assert one.metric_matrix_.tobytes() == other.metric_matrix_.tobytes()
         assert one.objective_ == other.objective_
@@ -157,6 +186,17 @@ def test_scale_of_the_rows_changes_nothing():
     assert_near(scaled.metric_matrix_[names] * 1024.0**2, plain.metric_matrix_, 1e-6)
 
 
+def test_many_features_of_few_rows_have_diagonals():
+    """2000 features: full matrices would have 24 million numbers, their diagonals find the two stretched clusters."""
+    rng = np.random.default_rng(0)
+    y = np.repeat([0, 1], 30)
+    X = rng.standard_normal((60, 2000)) * np.where(y[:, None] == 0, 1.0, 2.0)
+    X[:, :20] += 2.0 * y[:, None]
+    model = HMRFKMeans(2, **DIAGONAL, random_state=0).fit(X, must_link=[(0, 1), (30, 31)], cannot_link=[(0, 30)])
+    assert model.metric_matrix_.shape == (2, 2000)
+    assert normalized_mutual_information(y, model.labels_) == pytest.approx(1.0)
+
+
 @pytest.mark.parametrize("offset", [128.0, 1e4, 1e9, 1e14, -1e14])
 @pytest.mark.parametrize("init", ["auto", "centers", "function"])
 def test_offsets_change_nothing(offset, init):
@@ -174,19 +214,21 @@ def test_offsets_change_nothing(offset, init):
     assert np.array_equal(moved.predict(X + offset), moved.labels_) == np.array_equal(plain.predict(X), plain.labels_)
 
 
-def test_constant_and_dependent_features():
+@pytest.mark.parametrize("settings", [SETTINGS, DIAGONAL])
+def test_constant_and_dependent_features(settings):
     """They have no weight, respectively only what the ridge leaves them, and nothing is infinite."""
     X, _, pairs = blobs(11)
     X = np.column_stack([X, np.full(len(X), 3.0), X[:, 0] - X[:, 1]])
-    model = HMRFKMeans(3, **SETTINGS, random_state=0).fit(X, **pairs)
+    model = HMRFKMeans(3, **settings, random_state=0).fit(X, **pairs)
     assert np.isfinite(model.metric_matrix_).all()
     assert np.all(model.metric_matrix_[:, 3] == 0) and np.all(model.cluster_centers_[:, 3] == 3.0)
     assert np.isfinite(model.transform(X)).all()
 
 
-def test_hard_constraints_hold():
+@pytest.mark.parametrize("settings", [SETTINGS, DIAGONAL])
+def test_hard_constraints_hold(settings):
     X, _, pairs = blobs(13)
-    model = HMRFKMeans(3, **SETTINGS, must_link_weight=np.inf, cannot_link_weight=np.inf, random_state=0)
+    model = HMRFKMeans(3, **settings, must_link_weight=np.inf, cannot_link_weight=np.inf, random_state=0)
     report = model.fit(X, **pairs).constraint_report_
     assert report.n_must_link_violated == report.n_cannot_link_violated == 0
 
@@ -197,11 +239,14 @@ def test_what_it_cannot_do_is_said():
         HMRFKMeans(3, metric="mahalanobis", learn_weights=True).fit(X)
     with pytest.raises(InputError, match=r"3 rows of 20000 features make 600090000 numbers, the limit is 134217728"):
         HMRFKMeans(2, metric="mahalanobis").fit(sp.csr_matrix(np.eye(3, 20000)))
-    model = HMRFKMeans(3, **SETTINGS, warm_start=True, random_state=0).fit(X)
-    with pytest.raises(InputError, match="cannot be corrected by hand"):
-        model.merge(0, 1)
-    with pytest.raises(InputError, match="warm_start cannot continue metric='mahalanobis'"):
-        model.fit(X)
+    with pytest.raises(InputError, match=r"their squares: 3000 rows of 30000 features make 180000000 numbers"):
+        HMRFKMeans(2, metric="mahalanobis_diagonal").fit(sp.csr_matrix((np.ones(1), ([0], [0])), shape=(3000, 30000)))
+    for settings in (SETTINGS, DIAGONAL):
+        model = HMRFKMeans(3, **settings, warm_start=True, random_state=0).fit(X)
+        with pytest.raises(InputError, match="cannot be corrected by hand"):
+            model.merge(0, 1)
+        with pytest.raises(InputError, match=f"warm_start cannot continue metric='{settings['metric']}'"):
+            model.fit(X)
     plain = model.set_params(warm_start=False, metric="sqeuclidean").fit(X)
     assert not hasattr(plain, "metric_matrix_") and plain.transform(X).shape == (len(X), 3)
 

@@ -26,6 +26,7 @@ FITS = {
     "i_divergence": (HMRFKMeans(3, metric="i_divergence", random_state=0, dtype=np.float32), PAIRS),
     "pearson": (HMRFKMeans(3, metric="pearson", random_state=0, must_link_weight=np.inf), PAIRS),
     "mahalanobis": (HMRFKMeans(2, metric="mahalanobis", random_state=0), PAIRS),
+    "diagonal": (HMRFKMeans(2, metric="mahalanobis_diagonal", random_state=0), PAIRS),
     "init": (HMRFKMeans(2, metric="sqeuclidean", init=X[:2].toarray()), PAIRS),
     "PCKMeans": (PCKMeans(3, random_state=0), PAIRS),
     "COPKMeans": (COPKMeans(3, random_state=0), PAIRS),

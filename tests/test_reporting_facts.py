@@ -19,7 +19,7 @@ from hmrf_fast.reporting.facts import gather
 from hmrf_fast.reporting.layout import between, spread_out
 from hmrf_fast.scores import pairwise_f_measure
 
-METRICS = ("cosine", "i_divergence", "sqeuclidean", "pearson", "mahalanobis")
+METRICS = ("cosine", "i_divergence", "sqeuclidean", "pearson", "mahalanobis", "mahalanobis_diagonal")
 
 
 @given(st.integers(0, 1000), st.sampled_from(("cosine", "i_divergence")))

@@ -56,13 +56,14 @@ class Metric(StrEnum):
 
 
 class FitMetric(StrEnum):
-    """Those, and the one that only a fit knows."""
+    """Those, and the ones that only a fit knows."""
 
     cosine = "cosine"
     i_divergence = "i_divergence"
     sqeuclidean = "sqeuclidean"
     pearson = "pearson"
     mahalanobis = "mahalanobis"
+    mahalanobis_diagonal = "mahalanobis_diagonal"
 
 
 class Values(StrEnum):

@@ -6,6 +6,7 @@ import numpy as np
 
 from hmrf_fast.constraint_report import ConstraintReport
 from hmrf_fast.contradictions import describe
+from hmrf_fast.kernels.mahalanobis import LIFTED
 from hmrf_fast.reporting import figures
 from hmrf_fast.reporting.colors import cluster_color
 from hmrf_fast.reporting.facts import Example, Facts
@@ -104,7 +105,7 @@ def objective(facts: Facts) -> str:
 
 def weights(facts: Facts) -> str:
     learned = facts.weights
-    if dict(facts.summary).get("metric") == "mahalanobis":
+    if dict(facts.summary).get("metric") in LIFTED:
         return "<p>A matrix per cluster was learned in place of feature weights: <code>metric_matrix_</code>.</p>"
     if not learned.learned:
         return "<p>All features weigh the same: none were learned (<code>learn_weights=True</code> would).</p>"
