@@ -27,7 +27,7 @@ def test_pruning(benchmark, n_clusters):
     data = load("zipf" if SMALL else "imdb").rows(dtype=np.float32)
     fit = fit_ours(data, n_clusters, tol=1e-4, max_iter=40 if n_clusters < 1000 else 15)
     rounds = 1 if n_clusters > 20 else 2
-    record(benchmark, fit, {PLAIN: unpruned(fit)}, targets={PLAIN: PRUNING[n_clusters]}, rounds=rounds, warm=rounds > 1)
+    record(benchmark, fit, {PLAIN: unpruned(fit)}, targets={PLAIN: PRUNING[n_clusters]}, rounds=rounds)
 
 
 @pytest.mark.parametrize("corpus", all_names())
