@@ -152,7 +152,7 @@ def _ours() -> dict[str, Method]:
         "default": Method(_advised),
         "default, doubting pairs": Method(partial(_advised, filter_constraints=True)),
         "default, sqeuclidean": Method(_hmrf(), is_short),
-        "default, diagonal": _hmrf(metric="mahalanobis_diagonal"),
+        "default, diagonal": Method(_hmrf(metric="mahalanobis_diagonal"), is_short),
         "default, given pairs": Method(_hmrf(infer_constraints=False)),  # what the documentation advises under noise
         "default, learned weights": Method(_hmrf(learn_weights=True)),
         "default, i_divergence": Method(_hmrf(metric="i_divergence"), has_counts),
