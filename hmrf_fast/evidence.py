@@ -36,11 +36,22 @@ class Judge(NamedTuple):
     def weigh(self, problem: Problem, sums: Sums, penalty: float) -> tuple[float, float]:
         """Evidence, and how far above the lowest objective it may choose; ``penalty`` is the objective's part that
         constraints make."""
+        if self.kind == "objective":
+            return 0.0, 0.0
+        scale = rows_per_weight(problem.sample_weight)
+        sums = sums._replace(inverse=scale * (sums.inverse if sums.inverse.size else np.ones(1)), mass=scale * sums.mass)
         if self.kind == "words":
             return word_probability(problem, sums), ROOM
-        if self.kind == "matrices":  # the objective is in units of half a nat
-            return row_probability(problem, sums) - penalty / 2.0, np.inf
-        return 0.0, 0.0
+        return row_probability(problem, sums) - scale * penalty / 2.0, np.inf  # the objective is in halves of a nat
+
+
+def rows_per_weight(sample_weight: np.ndarray) -> float:
+    """What turns weights into numbers of rows, as which evidence takes them: the more rows, the less its priors say.
+
+    Weights that average less than one, such as shares of one, are no such numbers: they are taken relative to their
+    mean. Under any others a row of weight 2 is two rows.
+    """
+    return max(1.0, np.count_nonzero(sample_weight) / float(sample_weight.sum()))
 
 
 def word_probability(problem: Problem, sums: Sums) -> float:
@@ -56,7 +67,7 @@ def word_probability(problem: Problem, sums: Sums) -> float:
     share = sums.linear.sum(axis=0) * inverse
     if not share.sum() > 0:
         return 0.0
-    count = share.sum() / problem.sample_weight.sum()
+    count = share.sum() / sums.mass.sum()
     prior = share / share.sum() * np.count_nonzero(share)
     found = np.empty(problem.n_clusters)
     work = 20.0 * problem.n_features * problem.n_clusters
@@ -91,7 +102,9 @@ def row_probability(problem: Problem, sums: Sums) -> float:
             scatter.T[upper] = scatter[upper]
             total += multigammaln((freedom + mass) / 2.0, size) - multigammaln(freedom / 2.0, size)
             total += freedom / 2.0 * size * np.log(PRIOR_ROWS * PRIOR_VARIANCE)
-            total -= (freedom + mass) / 2.0 * np.linalg.slogdet(scatter)[1]
+            # No direction varies less than the prior says, but far from 0 rounding may tell so.
+            sizes = np.maximum(np.linalg.eigvalsh(scatter), PRIOR_ROWS * PRIOR_VARIANCE)
+            total -= (freedom + mass) / 2.0 * np.log(sizes).sum()
             total -= size / 2.0 * np.log1p(mass / PRIOR_MEAN_ROWS)
     return float(total)
 

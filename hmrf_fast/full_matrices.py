@@ -137,7 +137,8 @@ def learn_frame(
         total = weight @ rows**2 / weight.sum()
         within = weight @ deviations(rows, labels, weight) ** 2 / weight.sum()
     variance = ridge * np.maximum(within, LEAST_SHARE * total)
-    size = turned(np.abs(mean[None]), np.abs(turn))[0]
+    # Not of rounding alone, nor of rows that weigh next to nothing and would lie too far out to be squared.
+    size = np.maximum(turned(np.abs(mean[None]), np.abs(turn))[0], np.abs(rows).max(axis=0))
     usable = total > 1e-24 * np.maximum(size**2, np.finfo(float).tiny)
     factor = np.where(usable, 1.0 / np.sqrt(np.where(usable, variance, 1.0)), 0.0)
     frame = Frame(mean, turn * factor, ridge, full)

@@ -61,14 +61,17 @@ def keep_best(kept: list[EMResult], result: EMResult) -> list[EMResult]:
     """The results that may be the answer once there is one more, two at most; the first of them is the best so far.
 
     The lowest objective wins, or, of those that lie within the ``room`` above it, the one with the most evidence; of
-    results that are equal up to rounding the first, so that rounding never chooses. All others are let go, since each
-    holds a table of centroids.
+    results that are equal up to rounding the first, so that rounding never chooses. Evidence is about rows, so it
+    never pays for constraints: who violates more than the lowest objective does is out, and the room is a share of
+    what distances make of it. All others are let go, since each holds a table of centroids.
     """
-    lowest = _first_lowest([*kept, result], [one.objective for one in (*kept, result)])
+    tried = [*kept, result]
+    lowest = _first_lowest(tried, [one.objective for one in tried])
     if not result.room:
         return [lowest]
-    bound = lowest.objective + result.room * max(abs(lowest.objective), ROUNDING)
-    near = [one for one in (*kept, result) if one.objective <= bound]
+    bound = lowest.objective + result.room * max(abs(lowest.inertia), ROUNDING)
+    broken = lowest.objective - lowest.inertia + ROUNDING * abs(lowest.objective)
+    near = [one for one in tried if one.objective <= bound and one.objective - one.inertia <= broken]
     chosen = _first_lowest(near, [-one.evidence for one in near])
     return [chosen] if chosen is lowest else [chosen, lowest]
 

@@ -20,6 +20,7 @@ from hmrf_fast.kernels.rows import padded_width, row_dots
 TILE_BYTES = 256  # of a feature's values in one tile, at most
 LARGEST_BOUND = 3e38
 BOUND_ROUNDING = 2.0**-23  # twice the rounding to single precision
+SMALLEST = 2.0**-126  # below which single precision has fewer digits, or none
 FLAT_BYTES = 512  # above which a flat table no longer stays near the processor while a row is read
 
 
@@ -43,7 +44,8 @@ def row_distances(sums, count, begin, base, scale, shift, offset, cross, out):
 @inlined
 def lower_bound(value):
     """A number in single precision that is no larger."""
-    return np.float32(min(value, LARGEST_BOUND) - abs(min(value, LARGEST_BOUND)) * BOUND_ROUNDING)
+    value = min(value, LARGEST_BOUND)
+    return np.float32(value - abs(value) * BOUND_ROUNDING - SMALLEST)
 
 
 @inlined

@@ -1,5 +1,7 @@
 """The evidence for labellings, and what it chooses between."""
 
+import warnings
+
 import numpy as np
 import pytest
 import scipy.sparse as sp
@@ -10,6 +12,7 @@ from scipy.special import gammaln
 from scipy.stats import multivariate_t
 
 from hmrf_fast import HMRFKMeans, datasets
+from hmrf_fast.errors import ConvergenceWarning, HMRFWarning
 from hmrf_fast.evidence import ROOM, row_probability, word_probability
 from hmrf_fast.geometry import build_problem, measure
 from hmrf_fast.inputs import as_corpus
@@ -106,8 +109,8 @@ def test_agrees_with_predictive_densities(size):
     assert row_probability(problem, sums) == pytest.approx(plain_row_probability(rows, labels, 5), rel=1e-9)
 
 
-def result_of(objective, evidence=0.0, room=0.0):
-    return EMResult(None, None, None, 0.0, objective, objective, [], [], 1, True, 0, evidence, room)
+def result_of(objective, evidence=0.0, room=0.0, broken=0.0):
+    return EMResult(None, None, None, 0.0, objective - broken, objective, [], [], 1, True, 0, evidence, room)
 
 
 def best_of(*results):
@@ -137,6 +140,49 @@ def test_objectives_decide_where_there_is_no_evidence():
     assert best_of(near, result_of(1.001, -4.0, ROOM), result_of(1.1, -1.0, ROOM)) == 1
     assert best_of(near, lower, result_of(0.9001, -8.0, ROOM)) == 2
     assert best_of(result_of(-3.0, -5.0, np.inf), result_of(0.0, -4.0, np.inf)) == 1
+
+
+@given(st.lists(st.tuples(st.floats(0.0, 5.0), st.floats(-9.0, 9.0), st.sampled_from([0.0, 1.0, 1e3, 1e9])), min_size=1))
+@pytest.mark.parametrize("room", [ROOM, np.inf])
+def test_evidence_never_pays_for_constraints(room, drawn):
+    """Neither with a violation that the lowest objective does without, nor with room that violations make."""
+    results = [result_of(500.0 + extra + broken, told, room, broken) for extra, told, broken in drawn]
+    chosen, lowest = results[best_of(*results)], min(results, key=lambda one: one.objective)
+    near = lowest.objective + ROUNDING * lowest.objective
+    assert chosen.objective - chosen.inertia <= max(
+        one.objective - one.inertia + ROUNDING * one.objective for one in results if one.objective <= near
+    )
+    assert room == np.inf or chosen.objective <= lowest.objective + 505.0 * ROOM + ROUNDING * lowest.objective
+
+
+SHARES = [("news_similar_3", "cosine"), ("iris", "mahalanobis")]
+
+
+@pytest.mark.parametrize("name, metric", SHARES)
+@pytest.mark.parametrize("power", [-8, -200])
+def test_weights_that_are_shares_choose_as_ones(name, metric, power):
+    """Weights of one over n say nothing of how many rows there are."""
+    X, y = datasets.load(name, return_X_y=True)
+    for seed in range(2):
+        model = HMRFKMeans(3, metric=metric, random_state=seed)
+        plain, shares = (model.fit(X, sample_weight=scale).labels_ for scale in (1.0, 2.0**power))
+        np.testing.assert_array_equal(plain, shares)
+
+
+@pytest.mark.parametrize("weight", [1e-100, 1e60, 1e100, np.where(np.arange(20) % 2, 1e100, 1e-100)])
+@pytest.mark.parametrize("n_distinct", [2, 20])
+@pytest.mark.parametrize("features", [1, 4, 32])
+def test_any_weights_are_judged(features, n_distinct, weight):
+    """Rounding errors of huge weights are larger than priors, and clusters of equal rows have nothing else."""
+    rng = np.random.default_rng(features)
+    rows = rng.normal(size=(n_distinct, features))[np.arange(20) % n_distinct]
+    model = HMRFKMeans(3, metric="mahalanobis", max_iter=5, random_state=0)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        warnings.simplefilter("ignore", HMRFWarning)
+        model.fit(rows, sample_weight=weight)
+    assert np.isfinite(model.objective_)
+    assert np.isfinite(model.metric_matrix_).all()
 
 
 def decides(X, **settings):

@@ -124,6 +124,25 @@ def test_values_of_both_signs(dtype, metric):
 
 
 @pytest.mark.usefixtures("always")
+@pytest.mark.parametrize("size", [1e-90, 1e-28, 1e-20, 1e90])
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("metric", METRICS)
+def test_sizes_whose_squares_single_precision_does_not_know(metric, dtype, size):
+    """Bounds are single: keys of some 1e-40 must not be rounded up to 0."""
+    if dtype is np.float32 and not 1e-30 < size < 1e10:
+        size = size**0.25
+    rng, K, d = np.random.default_rng(3), 70, 5
+    X = sparse.csr_matrix(size * (rng.random((150, d)) + np.eye(150, d)))
+    problem = problem_of(Instance(X, metric, K, np.zeros(150, np.int32), np.ones(d), np.ones(150), []), dtype=dtype)
+
+    def alter(centers):
+        which = np.flatnonzero(rng.random(K) < 0.4)
+        return nudge(centers, which, rng), which
+
+    searched_again(problem, np.ones(d), size * rng.random((K, d)), alter, rounds=8)
+
+
+@pytest.mark.usefixtures("always")
 def test_bounds_that_are_lost_cost_time_only():
     """A worker of a cluster that fails takes its bounds along: minus infinity stands for them."""
     rng = np.random.default_rng(2)
