@@ -39,7 +39,8 @@ class Judge(NamedTuple):
         if self.kind == "objective":
             return 0.0, 0.0
         scale = rows_per_weight(problem.sample_weight)
-        sums = sums._replace(inverse=scale * (sums.inverse if sums.inverse.size else np.ones(1)), mass=scale * sums.mass)
+        inverse = sums.inverse if sums.inverse.size else np.ones(1)
+        sums = sums._replace(inverse=scale * inverse, mass=scale * sums.mass)
         if self.kind == "words":
             return word_probability(problem, sums), ROOM
         return row_probability(problem, sums) - scale * penalty / 2.0, np.inf  # the objective is in halves of a nat

@@ -82,12 +82,13 @@ class HMRFKMeans(ConstrainedClusterer):
         without any constraint what the paper reports for 500. A callable gets
         ``(X, n_clusters, random_state=seed)`` and returns centroids.
     n_init : int, default=10
-        Number of random starts; the lowest objective wins. With priced constraints every second one of "k-means++"
-        and "low_rank" ignores the neighbourhoods, since a few pairs can make bad seeds. For "low_rank" the best of
-        either half is chosen in each truncated SVD, and these (starts 0, 1, ... of the log) compete in the full space.
-        Of such starts on rows that can be texts (cosine, no negative values) whose objectives lie within 0.2 % of the
-        lowest, the one wins under whose labels the words of the rows are most probable: that close, the lowest
-        objective is chance (news: .37 in place of .35 NMI with 100 pairs).
+        Number of random starts; of their results the lowest objective wins, with two exceptions: texts, see below, and
+        metric="mahalanobis", see Notes. With priced constraints every second start of "k-means++" and "low_rank"
+        ignores the neighbourhoods, since a few pairs can make bad seeds. For "low_rank" the best of either half is
+        chosen in each truncated SVD, and these (starts 0, 1, ... of the log) compete in the full space. Of such starts
+        on rows that can be texts (cosine, no negative values) the one wins under whose labels the words of the rows are
+        most probable, among those whose objectives are within 0.2 % of the lowest and that violate no more: that close,
+        the lowest objective is chance (news: .37 in place of .35 NMI with 100 pairs).
     e_step : {"block_icm", "icm"}, default="block_icm"
         "icm" moves one row at a time until nothing changes (section 3.4); "block_icm" then also moves whole must-link
         neighbourhoods, and repeats. Never worse than "icm" from the same start.
@@ -184,10 +185,10 @@ class HMRFKMeans(ConstrainedClusterer):
     their neighbourhoods without correlation and by one size (relevant component analysis, Bar-Hillel, Hertz,
     Shental and Weinshall, JMLR 2005). Starts are labels of squared Euclidean k-means there, improved by one matrix
     for all clusters. With up to 32 features the result of the start wins under which the rows are most probable, means
-    and matrices integrated out, else the lowest objective. Rows are kept with all products of two features, n d^2 / 2
-    numbers, which limits d to some hundreds; an iteration costs K times that, plus K d^3. Diagonal matrices know no
-    directions: starts and objective stay with the features of X, 2 n d numbers are kept. ``move``, ``merge``, ``split``
-    and ``warm_start`` are not to be had with either.
+    and matrices integrated out, among those that violate no more than that of the lowest objective; else the latter.
+    Rows are kept with all products of two features, n d^2 / 2 numbers, which limits d to some hundreds; an iteration
+    costs K times that, plus K d^3. Diagonal matrices know no directions: starts and objective stay with the features
+    of X, 2 n d numbers are kept. ``move``, ``merge``, ``split`` and ``warm_start`` are not to be had with either.
 
     References
     ----------

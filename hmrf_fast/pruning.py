@@ -147,6 +147,7 @@ class Search:
             rises=rises,
             fall=fall.reshape(groups, -1).max(1),
             cross=lean.reshape(groups, -1).max(1) if lean.size else lean,
+            # Infinite where there are logarithms of 0, whose rises mislead: no bound holds then.
             length=float(np.sqrt(square.max())),
             highest=float(np.abs(offset[real]).max()),
             precision=float(np.finfo(self.table.dtype).eps),

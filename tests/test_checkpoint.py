@@ -181,7 +181,12 @@ print(kills, all(np.array_equal(getattr(last, name), getattr(whole, name)) for n
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="processes that need no time to begin are of POSIX")
 @pytest.mark.parametrize(
     "metric, learn, init",
-    [("i_divergence", True, "low_rank"), ("cosine", True, "k-means++"), ("pearson", False, "low_rank")],
+    [
+        ("i_divergence", True, "low_rank"),
+        ("cosine", True, "k-means++"),
+        ("cosine", False, "low_rank"),
+        ("pearson", False, "low_rank"),
+    ],
 )
 def test_killed_at_random_moments(tmp_path, metric, learn, init):
     """kill -9 at any moment from the first write to the end; HMRF_FAST_KILLS=50 takes longer."""

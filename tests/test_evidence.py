@@ -142,7 +142,9 @@ def test_objectives_decide_where_there_is_no_evidence():
     assert best_of(result_of(-3.0, -5.0, np.inf), result_of(0.0, -4.0, np.inf)) == 1
 
 
-@given(st.lists(st.tuples(st.floats(0.0, 5.0), st.floats(-9.0, 9.0), st.sampled_from([0.0, 1.0, 1e3, 1e9])), min_size=1))
+@given(
+    st.lists(st.tuples(st.floats(0.0, 5.0), st.floats(-9.0, 9.0), st.sampled_from([0.0, 1.0, 1e3, 1e9])), min_size=1)
+)
 @pytest.mark.parametrize("room", [ROOM, np.inf])
 def test_evidence_never_pays_for_constraints(room, drawn):
     """Neither with a violation that the lowest objective does without, nor with room that violations make."""
@@ -162,7 +164,7 @@ SHARES = [("news_similar_3", "cosine"), ("iris", "mahalanobis")]
 @pytest.mark.parametrize("power", [-8, -200])
 def test_weights_that_are_shares_choose_as_ones(name, metric, power):
     """Weights of one over n say nothing of how many rows there are."""
-    X, y = datasets.load(name, return_X_y=True)
+    X = datasets.load(name).data
     for seed in range(2):
         model = HMRFKMeans(3, metric=metric, random_state=seed)
         plain, shares = (model.fit(X, sample_weight=scale).labels_ for scale in (1.0, 2.0**power))

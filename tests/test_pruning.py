@@ -143,6 +143,28 @@ def test_sizes_whose_squares_single_precision_does_not_know(metric, dtype, size)
 
 
 @pytest.mark.usefixtures("always")
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("seed", range(4))
+def test_logarithms_of_zero(seed, dtype):
+    """Centroids that lack a feature stay infinitely far along it, which must not hide that others of a group rise."""
+    rng, K, d = np.random.default_rng(seed), 70, 6
+    X = sparse.csr_matrix(rng.random((150, d)) * (rng.random((150, d)) < 0.4) + np.eye(150, d))
+    case = Instance(X, "i_divergence", K, np.zeros(150, np.int32), np.ones(d), np.ones(150), [])
+    problem = problem_of(case, dtype=dtype)
+
+    def alter(centers):
+        which = np.flatnonzero(rng.random(K) < 0.7)
+        moved = rng.random((which.size, d)) ** rng.choice([1.0, 8.0], (which.size, d))
+        centers = centers.copy()
+        centers[which] = np.where(centers[which] > 0, moved, 0.0)
+        return centers, which
+
+    centers = rng.random((K, d)) * (rng.random((K, d)) < 0.5)
+    centers[:, 0] += 0.1
+    searched_again(problem, np.ones(d), centers, alter, rounds=8)
+
+
+@pytest.mark.usefixtures("always")
 def test_bounds_that_are_lost_cost_time_only():
     """A worker of a cluster that fails takes its bounds along: minus infinity stands for them."""
     rng = np.random.default_rng(2)
