@@ -34,7 +34,7 @@ pytestmark = pytest.mark.filterwarnings("ignore")
 def client():
     with (
         warnings.catch_warnings(),
-        distributed.LocalCluster(2, processes=True, threads_per_worker=1, dashboard_address=None) as cluster,
+        distributed.LocalCluster(n_workers=2, processes=True, threads_per_worker=1, dashboard_address=None) as cluster,
         distributed.Client(cluster) as client,
     ):
         yield client
@@ -122,11 +122,12 @@ def test_many_workers_hand_tables_on(monkeypatch, together):
     if not together:
         monkeypatch.setattr(window, "FOLDER", "/nowhere")  # as if the workers were on other machines
     with (
-        distributed.LocalCluster(FEW + 2, processes=False, threads_per_worker=1, dashboard_address=None) as cluster,
+        distributed.LocalCluster(n_workers=FEW + 2, processes=False, threads_per_worker=1, dashboard_address=None) as cluster,
         distributed.Client(cluster) as many,
     ):
         there = rows.DaskRows(pieces(X, np.linspace(0, 400, 2 * FEW + 4).astype(int)), many)
         assert_same(fit(there, known, init="k-means++"), expected)
+        assert len({min(each) for each in many.who_has(there._parts).values()}) > FEW  # else no table was handed on
         learned = {"init": "k-means++", "learn_weights": True, "metric": "i_divergence"}
         assert_same(fit(there, known, **learned), fit(X, known, **learned))
 
