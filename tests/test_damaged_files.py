@@ -79,9 +79,7 @@ def test_large_arrays_of_nothing(shape, dtype, tmp_path):
     stream = io.BytesIO()
     np.lib.format.write_array_header_1_0(stream, {"descr": dtype, "fortran_order": False, "shape": shape})
     told = {"x": {"shape": list(shape), "dtype": dtype, "sha256": hashlib.sha256(b"").hexdigest()}}
-    archive(
-        tmp_path / "a", {"format": KIND, "version": 1, "content": 0, "arrays": told}, ("x", stream.getvalue())
-    )
+    archive(tmp_path / "a", {"format": KIND, "version": 1, "content": 0, "arrays": told}, ("x", stream.getvalue()))
     refused(tmp_path / "a", "damaged", "holds nothing")
 
 

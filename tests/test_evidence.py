@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from engine_helpers import examples, instances
+from engine_helpers import examples, instances, needs_compiler
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy.special import gammaln
@@ -64,6 +64,7 @@ def test_order_repeats_and_threads_change_nothing(one, random):
     assert halved == pytest.approx(told, rel=1e-12)
 
 
+@needs_compiler
 def test_true_classes_have_more_evidence_than_any_few_rows_moved():
     X, y = datasets.load("classic400", return_X_y=True)
     rng, ones = np.random.default_rng(0), np.ones(len(y))
@@ -158,6 +159,7 @@ def test_only_rows_that_can_be_texts_are_judged_by_words():
     assert not decides(signed)
 
 
+@needs_compiler
 def test_the_choice_is_one_of_the_best_starts():
     X, _ = datasets.load("news_similar_3", return_X_y=True)
     other = []

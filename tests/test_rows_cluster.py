@@ -122,7 +122,9 @@ def test_many_workers_hand_tables_on(monkeypatch, together):
     if not together:
         monkeypatch.setattr(window, "FOLDER", "/nowhere")  # as if the workers were on other machines
     with (
-        distributed.LocalCluster(n_workers=FEW + 2, processes=False, threads_per_worker=1, dashboard_address=None) as cluster,
+        distributed.LocalCluster(
+            n_workers=FEW + 2, processes=False, threads_per_worker=1, dashboard_address=None
+        ) as cluster,
         distributed.Client(cluster) as many,
     ):
         there = rows.DaskRows(pieces(X, np.linspace(0, 400, 2 * FEW + 4).astype(int)), many)
