@@ -120,7 +120,7 @@ def test_a_damaged_summary(content, tmp_path):
 def test_results_where_a_summary_cannot_stand(tmp_path):
     """A folder in its place stops root as well; without a summary the folder does not count as complete."""
     (tmp_path / "r" / "summary.json").mkdir(parents=True)
-    with pytest.raises(FileError, match="cannot be written to .*; choose another place"):
+    with pytest.raises(FileError, match=r"cannot be written to .*; choose another place"):
         results(tmp_path / "r")
     with pytest.raises(FileError, match="no folder of results"):
         load_results(tmp_path / "r")

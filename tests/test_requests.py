@@ -52,7 +52,7 @@ def test_first_centroids_beyond_all_rows(value):
     init = X[:3].copy()
     init[1, 2] = value
     estimator = model(init=init)
-    with pytest.raises(InputError, match="centers|init"):
+    with pytest.raises(InputError, match=r"centers|init"):
         estimator.fit(X)
     assert not hasattr(estimator, "labels_")
 
