@@ -76,7 +76,9 @@ def main() -> None:
     X = corpus()
     start = first_centers(X, options.k)
     with (
-        distributed.LocalCluster(N_WORKERS, processes=True, threads_per_worker=1, dashboard_address=None) as cluster,
+        distributed.LocalCluster(
+            n_workers=N_WORKERS, processes=True, threads_per_worker=1, dashboard_address=None
+        ) as cluster,
         distributed.Client(cluster, direct_to_workers=True) as client,
     ):
         bounds = np.linspace(0, X.shape[0], N_WORKERS + 1).astype(int)

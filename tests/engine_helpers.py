@@ -19,10 +19,12 @@ from hmrf_fast.constraints import Constraints
 from hmrf_fast.e_step import violations
 from hmrf_fast.inputs import as_corpus
 from hmrf_fast.kernels import pool
+from hmrf_fast.kernels._jit import JIT_DISABLED
 from hmrf_fast.kernels.metrics import data_cost
 from hmrf_fast.neighborhoods import resolve
 from hmrf_fast.penalties import Limits, plan
 
+needs_compiler = pytest.mark.skipif(JIT_DISABLED, reason="takes minutes without the compiler")
 # Limits at which even the smallest sets become implicit blocks and links.
 TINY_LIMITS = (Limits(block_rows=2, link_factor=1), Limits(block_rows=1, link_factor=0))
 NO_PRIOR = weight_step.Prior("none", 0.0)

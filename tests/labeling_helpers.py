@@ -74,6 +74,9 @@ def served(*arguments: object, cwd: Path) -> Iterator[Page]:
         assert url.startswith("http://127.0.0.1:"), url + process.stderr.read()
         yield Page(process, url)
     finally:
+        process.terminate()  # as people end it; what it then still does is to be seen as well
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            process.wait(timeout=60)
         process.kill()
         process.wait()
         process.stdout.close()

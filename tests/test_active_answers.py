@@ -217,6 +217,16 @@ def test_bad_input():
         learner.tell([(1, 1)], [True])
     with pytest.raises(InputError, match=r"pair \(0, 6\)"):
         learner.tell([(0, 6)], [True])
+    for pairs, told in (([(0, 1, 2)], r"int64 of shape \(1, 3\)"), ([(0.0, 1.0)], r"float64 of shape \(1, 2\)")):
+        with pytest.raises(InputError, match=rf"integers of shape \(q, 2\), got {told}"):
+            learner.tell(pairs, [True])
+    with pytest.raises(AnswerError, match="one for each pair, got True"):
+        learner.tell([(0, 1)], True)
+    for rows, told in (([0.5], "float64 of shape"), ([[0, 1]], r"int64 of shape \(1, 2\)")):
+        with pytest.raises(InputError, match=f"rows must be one-dimensional integers, got {told}"):
+            ExploreConsolidate(2).start(LINE, rows=rows)
+    learner.tell([], [])
+    assert learner.n_queries_ == 0
     with pytest.raises(AnswerError, match="1 answers to 2 pairs"):
         learner.tell([(0, 1), (1, 2)], [True])
     with pytest.raises(InputError, match="no answer to take back"):

@@ -75,6 +75,8 @@ def test_other_keys_are_asked_again():
 
 
 def test_quit_and_undo():
+    with pytest.raises(InputError, match=r"pair \(0, 9\) was asked, but there are \d texts"):
+        TerminalOracle(["a", "b", "c"])(0, 9)
     for keys, signal in (("q\n", StopAsking), ("", StopAsking), ("u\n", TakeBack)):
         with pytest.raises(signal):
             ask(keys)[0](0, 1)

@@ -5,7 +5,7 @@ import warnings
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from engine_helpers import examples, instances
+from engine_helpers import examples, instances, needs_compiler
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy.special import gammaln
@@ -13,7 +13,7 @@ from scipy.stats import multivariate_t
 
 from hmrf_fast import HMRFKMeans, datasets
 from hmrf_fast.errors import ConvergenceWarning, HMRFWarning
-from hmrf_fast.evidence import ROOM, row_probability, word_probability
+from hmrf_fast.evidence import ROOM, Judge, row_probability, word_probability
 from hmrf_fast.geometry import build_problem, measure
 from hmrf_fast.inputs import as_corpus
 from hmrf_fast.m_step import statistics, sum_rows
@@ -67,6 +67,7 @@ def test_order_repeats_and_threads_change_nothing(one, random):
     assert halved == pytest.approx(told, rel=1e-12)
 
 
+@needs_compiler
 def test_true_classes_have_more_evidence_than_any_few_rows_moved():
     X, y = datasets.load("classic400", return_X_y=True)
     rng, ones = np.random.default_rng(0), np.ones(len(y))
@@ -107,6 +108,23 @@ def test_agrees_with_predictive_densities(size):
     geometry = measure(problem, np.ones(problem.n_features))
     sums = statistics(problem, geometry, sum_rows(problem, geometry, labels.astype(np.int32)))
     assert row_probability(problem, sums) == pytest.approx(plain_row_probability(rows, labels, 5), rel=1e-9)
+
+
+def test_a_violated_pair_counts_half_of_what_it_adds_to_the_objective():
+    """Which is twice a negative log density. Words are judged without pairs, whose prices are in other units."""
+    rng = np.random.default_rng(0)
+    lifted = sp.csr_matrix(rng.random((12, 5)))
+    problem = build_problem(as_corpus(lifted), "mahalanobis", np.ones(12), empty_graph(), 2)
+    geometry, labels = measure(problem, np.ones(5)), np.arange(12, dtype=np.int32) % 2
+    sums = statistics(problem, geometry, sum_rows(problem, geometry, labels))
+    free = row_probability(problem, sums)
+    assert Judge("matrices").weigh(problem, sums, 0.0) == (free, np.inf)
+    assert Judge("matrices").weigh(problem, sums, 7.0) == pytest.approx((free - 3.5, np.inf))
+    problem = build_problem(as_corpus(lifted), "cosine", np.ones(12), empty_graph(), 2)
+    geometry = measure(problem, np.ones(5))
+    sums = statistics(problem, geometry, sum_rows(problem, geometry, labels))
+    assert Judge("words").weigh(problem, sums, 7.0) == (word_probability(problem, sums), ROOM)
+    assert Judge().weigh(problem, sums, 7.0) == (0.0, 0.0)
 
 
 def result_of(objective, evidence=0.0, room=0.0, broken=0.0):
@@ -206,6 +224,7 @@ def test_only_rows_that_can_be_texts_are_judged_by_words():
     assert not decides(signed)
 
 
+@needs_compiler
 def test_the_choice_is_one_of_the_best_starts():
     X, _ = datasets.load("news_similar_3", return_X_y=True)
     other = []

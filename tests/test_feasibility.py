@@ -7,7 +7,7 @@ from itertools import combinations, product
 
 import numpy as np
 import pytest
-from engine_helpers import Instance, examples, graph_of, state_of
+from engine_helpers import Instance, examples, graph_of, needs_compiler, state_of
 from hypothesis import given
 from hypothesis import strategies as st
 from oracle import CANNOT_LINK, MUST_LINK
@@ -135,6 +135,7 @@ def test_the_e_step_never_violates_a_hard_constraint(n, K, share, rng, method):
                 assert (labels[i] == labels[j]) == (kind == MUST_LINK)
 
 
+@needs_compiler
 def test_a_small_proof_is_found_in_a_large_component():
     """A wheel with five spokes needs four labels; it hangs in a long ladder that needs two."""
     ladder = [(k, k + 2) for k in range(3000)] + [(k, k + 1) for k in range(0, 3000, 2)]

@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 
 
-def run(code: str, **variables: str) -> str:
+def run(code: str, *arguments: object, **variables: str) -> str:
     # -P: the working directory, maybe a checkout without hmrf_fast.kernels, must not come before the installed package.
-    command = [sys.executable, "-P", "-W", "error", "-c", code]
+    command = [sys.executable, "-P", "-W", "error", "-c", code, *map(str, arguments)]
     done = subprocess.run(command, capture_output=True, text=True, timeout=300, env=os.environ | variables)
     assert done.returncode == 0, done.stderr
     return done.stdout.strip()
@@ -66,15 +66,35 @@ def test_a_checkout_finds_its_own_kernels():
     assert Path(found.stdout.strip()).parent == root / "kernels"
 
 
-def test_kernels_as_plain_python_warn_of_nothing_and_find_the_same():
-    """NUMBA_DISABLE_JIT=1; the command line makes every warning an error."""
-    code = (
-        "import numpy as np\n"
-        "from hmrf_fast import HMRFKMeans\n"
-        "X = np.abs(np.random.default_rng(0).normal(size=(20, 5)))\n"
-        "for metric in ('cosine', 'sqeuclidean', 'i_divergence', 'pearson'):\n"
-        "    model = HMRFKMeans(2, metric=metric, init='k-means++', n_init=1, random_state=0)\n"
-        "    model.fit(X, must_link=[(0, 1)], cannot_link=[(0, 2), (4, 5)])\n"
-        "    print(metric, model.labels_.tolist(), f'{model.objective_:.6g}')\n"
-    )
-    assert run(code, NUMBA_DISABLE_JIT="1") == run(code, NUMBA_DISABLE_JIT="0")
+PLAIN = """
+import sys
+import numpy as np
+from hmrf_fast import COPKMeans, HMRFKMeans, PCKMeans, rows
+
+rng = np.random.default_rng(0)
+X, words = np.abs(rng.normal(size=(20, 5))), rng.poisson(0.6, size=(18, 14)) + np.eye(18, 14)
+pairs = {"must_link": [(0, 1), (1, 6)], "cannot_link": [(0, 2), (4, 5)]}
+knots = {"must_link": [(0, 1)], "cannot_link": [(0, 2), (2, 3), (3, 0), (4, 5), (5, 7), (7, 8), (8, 9), (9, 4)]}
+
+def tell(model, X, **known):
+    model.set_params(random_state=0).fit(X, **known)
+    print(model.labels_.tolist(), f"{model.objective_:.6g}", model.n_iter_)
+
+for metric in ("cosine", "sqeuclidean", "i_divergence", "pearson"):
+    for learn_weights in (False, True):
+        tell(HMRFKMeans(2, metric=metric, init="k-means++", n_init=1, learn_weights=learn_weights), X, **pairs)
+hard = {"must_link_weight": np.inf, "cannot_link_weight": np.inf}
+tell(HMRFKMeans(3, init="k-means++", n_init=1, **hard), X, **knots)
+tell(COPKMeans(3, init="k-means++"), X, **knots)
+tell(HMRFKMeans(2, metric="mahalanobis", n_init=1), X[:12, :2], **pairs)
+tell(HMRFKMeans(2), words, **pairs)
+tell(HMRFKMeans(2, init="low_rank"), words, **pairs)
+tell(PCKMeans(2), X, partial_labels=["a"] * 6 + ["b"] * 6 + [None] * 8)
+tell(HMRFKMeans(2, n_init=1), rows.DiskRows(rows.write_matrix(sys.argv[1], words).path, 0.0005), **pairs)
+"""
+
+
+def test_kernels_as_plain_python_warn_of_nothing_and_find_the_same(tmp_path):
+    """NUMBA_DISABLE_JIT=1, for every kind of fit; the command line makes every warning an error."""
+    found = [run(PLAIN, tmp_path / disabled, NUMBA_DISABLE_JIT=disabled) for disabled in "10"]
+    assert found[0] == found[1] and len(found[0].splitlines()) == 15

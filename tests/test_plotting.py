@@ -109,3 +109,16 @@ def test_what_cannot_be_drawn_is_refused(report, ax):
     model, X = fitted()
     with pytest.raises(InputError, match="knows no classes"):
         plotting.confusion_matrix(model.report(X), ax)
+
+
+def test_many_clusters_and_classes_stay_legible(ax):
+    """Numbers that would lie on one another are left out; what they stand for is drawn all the same."""
+    model, X = fitted(n_rows=120, n_clusters=45, n_pairs=0)
+    report = model.report(X, labels=np.array([f"class {k}" for k in range(21)])[np.arange(120) % 21])
+    drawn = report.facts.map
+    shown = [cluster for cluster in report.facts.order.tolist() if np.any(drawn.labels == cluster)]
+    plotting.rows_map(report, ax)
+    assert len(ax.collections) == len(shown) > len(ax.texts) == 40
+    ax.clear()
+    plotting.confusion_matrix(report, ax)
+    assert not ax.texts and ax.images[0].get_array().shape == (45, 21)

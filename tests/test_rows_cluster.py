@@ -34,7 +34,7 @@ pytestmark = pytest.mark.filterwarnings("ignore")
 def client():
     with (
         warnings.catch_warnings(),
-        distributed.LocalCluster(2, processes=True, threads_per_worker=1, dashboard_address=None) as cluster,
+        distributed.LocalCluster(n_workers=2, processes=True, threads_per_worker=1, dashboard_address=None) as cluster,
         distributed.Client(cluster) as client,
     ):
         yield client
@@ -122,11 +122,14 @@ def test_many_workers_hand_tables_on(monkeypatch, together):
     if not together:
         monkeypatch.setattr(window, "FOLDER", "/nowhere")  # as if the workers were on other machines
     with (
-        distributed.LocalCluster(FEW + 2, processes=False, threads_per_worker=1, dashboard_address=None) as cluster,
+        distributed.LocalCluster(
+            n_workers=FEW + 2, processes=False, threads_per_worker=1, dashboard_address=None
+        ) as cluster,
         distributed.Client(cluster) as many,
     ):
         there = rows.DaskRows(pieces(X, np.linspace(0, 400, 2 * FEW + 4).astype(int)), many)
         assert_same(fit(there, known, init="k-means++"), expected)
+        assert len({min(each) for each in many.who_has(there._parts).values()}) > FEW  # else no table was handed on
         learned = {"init": "k-means++", "learn_weights": True, "metric": "i_divergence"}
         assert_same(fit(there, known, **learned), fit(X, known, **learned))
 
@@ -145,3 +148,33 @@ def test_a_killed_worker_costs_only_its_blocks(client):
     found = fit(rows.DaskRows(pieces(X, [0, 100, 200, 300, 400]), client), known, callback=kill, **settings)
     assert killed and killed[0] not in client.run(os.getpid).values()
     assert_same(found, expected)
+
+
+def test_rows_come_back_as_they_were_sent(client):
+    X, _ = corpus()
+    there = rows.DaskRows(pieces(X, [0, 10, 150, 150, 400]), client)
+    wanted = np.array([3, 160, 399])
+    for chosen, expected in ((None, [0, 10, 150]), (wanted, [0, 150]), (np.array([12]), [10])):
+        blocks = list(there.spans(wanted=chosen))
+        assert [one.first for one in blocks] == expected
+        for one in blocks:
+            part = X[one.first : one.first + one.n_rows]
+            assert np.array_equal(one.corpus.indptr, part.indptr) and np.array_equal(one.corpus.indices, part.indices)
+            assert np.array_equal(one.corpus.values, part.data)
+    assert there.take(np.empty(0, np.int64)).corpus.indptr.tolist() == [0]
+
+
+def test_an_error_of_the_work_is_no_lost_worker(client):
+    """It is told as it is, once, and the next fit starts from keepers that hold nothing of it."""
+    X, known = corpus()
+    there = rows.DaskRows(pieces(X, [0, 200, 400]), client)
+
+    def divide(block, numbers, shares):
+        shares[:] = 1.0
+        raise ZeroDivisionError(f"block of row {block.first}")
+
+    shares = np.zeros(400)
+    with pytest.raises(ZeroDivisionError, match="block of row"):
+        list(there.map(divide, outputs=(shares,)))
+    assert not shares.any()
+    assert_same(fit(there, known, init="k-means++"), fit(X, known, init="k-means++"))

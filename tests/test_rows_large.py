@@ -53,7 +53,7 @@ def places(request, tmp_path_factory):
     bounds = np.linspace(0, X.shape[0], 4).astype(int)
     with (
         warnings.catch_warnings(),
-        distributed.LocalCluster(2, processes=True, threads_per_worker=1, dashboard_address=None) as cluster,
+        distributed.LocalCluster(n_workers=2, processes=True, threads_per_worker=1, dashboard_address=None) as cluster,
         distributed.Client(cluster, direct_to_workers=True) as client,
     ):
         parts = [dask.delayed(X[first:last]) for first, last in itertools.pairwise(bounds)]

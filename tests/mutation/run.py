@@ -55,6 +55,8 @@ TARGETS = (
     Target("kernels/closure_energy.py", ("test_e_step", "test_objective"), compiled=False),
     Target("kernels/icm.py", ("test_e_step", "test_objective"), compiled=False),
     Target("kernels/placement.py", ("test_feasibility", "test_e_step"), compiled=False),
+    Target("kernels/evidence.py", ("test_evidence",), compiled=False),
+    Target("hmrf_fast/evidence.py", ("test_evidence",)),
     Target("hmrf_fast/scores.py", ("test_scores",)),
     Target("hmrf_fast/geometry.py", ("test_objective", "test_kernels", "test_e_step")),
     Target("hmrf_fast/full_matrices.py", ("test_mahalanobis",)),
