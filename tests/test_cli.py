@@ -76,11 +76,11 @@ def test_missing_extra_is_told(missing, tmp_path):
 
 def test_metrics_are_those_of_the_estimator():
     from hmrf_fast.app.common import FitMetric, Metric
-    from hmrf_fast.kernels.mahalanobis import MAHALANOBIS
+    from hmrf_fast.kernels.mahalanobis import LIFTED
     from hmrf_fast.kernels.metrics import METRICS
 
     assert {metric.value for metric in Metric} == set(METRICS)
-    assert {metric.value for metric in FitMetric} == {*METRICS, MAHALANOBIS.name}
+    assert {metric.value for metric in FitMetric} == {*METRICS, *LIFTED}
 
 
 def test_demo_quick():
