@@ -170,11 +170,14 @@ def test_bounds_that_are_lost_cost_time_only():
     rng = np.random.default_rng(2)
     case = overlapping_groups(rng)
     problem, which = problem_of(case), np.arange(case.K)
-    still = lambda centers: (centers * rng.uniform(0.9, 1.1, centers.shape), which)  # noqa: E731
+
+    def shaken(centers):
+        return centers * rng.uniform(0.9, 1.1, centers.shape), which
+
     centers = rng.uniform(0.1, 2.0, (case.K, case.X.shape[1]))
-    search = searched_again(problem, case.a, centers, still)
+    search = searched_again(problem, case.a, centers, shaken)
     search.bounds[::3] = -np.inf
-    searched_again(problem, case.a, centers, still, search=search)
+    searched_again(problem, case.a, centers, shaken, search=search)
 
 
 def test_new_weights_forget_everything():
