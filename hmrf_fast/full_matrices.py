@@ -82,17 +82,14 @@ class Frame(NamedTuple):
 def refuse_long(matrix: sp.csr_matrix, full: bool) -> None:
     """Lifted rows must fit into memory."""
     n_rows, n_features = matrix.shape
-    if full and n_rows * lifted_width(n_features) > MOST_NUMBERS:
+    name, kept, numbers, other = "_diagonal", "features and their squares", 2 * n_rows * n_features, "sqeuclidean"
+    if full:
+        name, kept, other = "", "products of two features", "mahalanobis_diagonal"
+        numbers = n_rows * lifted_width(n_features)
+    if numbers > MOST_NUMBERS:
         raise InputError(
-            f"metric='mahalanobis' keeps all products of two features: {n_rows} rows of {n_features} features make "
-            f"{n_rows * lifted_width(n_features)} numbers, the limit is {MOST_NUMBERS}; use fewer features (a PCA) or "
-            "metric='mahalanobis_diagonal'"
-        )
-    if n_rows * 2 * n_features > MOST_NUMBERS:
-        raise InputError(
-            f"metric='mahalanobis_diagonal' keeps all features and their squares: {n_rows} rows of {n_features} "
-            f"features make {n_rows * 2 * n_features} numbers, the limit is {MOST_NUMBERS}; use fewer features (a PCA) "
-            "or metric='sqeuclidean'"
+            f"metric='mahalanobis{name}' keeps all {kept}: {n_rows} rows of {n_features} features make {numbers} "
+            f"numbers, the limit is {MOST_NUMBERS}; use fewer features (a PCA) or metric={other!r}"
         )
 
 
