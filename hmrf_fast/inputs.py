@@ -38,9 +38,10 @@ def check_matrix(estimator: Any, X: Any, *, reset: bool, dtype: Any = None, copy
     try:
         with np.errstate(over="ignore"):  # what is too large for float32 becomes infinite, and is refused below
             if X is table:
-                checked = _plain(estimator, X, kinds) if reset else None
-                if checked is None:
-                    plain = _is_plain(X, kinds)
+                plain = _is_plain(X, kinds)
+                if plain and reset:
+                    checked = _counted(estimator, X)
+                else:
                     checked = validate_data(estimator, X, reset=reset, skip_check_array=plain, **parameters)
             else:
                 checked = check_array(X, estimator=estimator, input_name="X", **parameters)
@@ -125,11 +126,9 @@ def _refuse_malformed(matrix: sp.csr_matrix) -> None:
         raise InputError(f"X.indices holds column {column} in row {row}, but X has {matrix.shape[1]} columns")
 
 
-def _plain(estimator: Any, X: Any, kinds: Any) -> Any:
-    """X, where it has neither names of features nor anything to convert: then scikit-learn's checks, which take longer
-    than a few iterations on few rows, would only count its features. None otherwise."""
-    if not _is_plain(X, kinds):
-        return None
+def _counted(estimator: Any, X: Any) -> Any:
+    """X, which has neither names of features nor anything to convert: scikit-learn's checks, which take longer than a
+    few iterations on few rows, would only count its features."""
     estimator.n_features_in_ = X.shape[1]
     if hasattr(estimator, "feature_names_in_"):
         del estimator.feature_names_in_
