@@ -16,7 +16,7 @@ from hmrf_fast.kernels.icm import ALONE, UNIT, block_moves, violation_cost, weig
 from hmrf_fast.kernels.sweeps import cheapest_pairs, sweeps
 from hmrf_fast.kernels.types import ClusterTerms, Corpus, PairTerms, PenaltyGraph, RowTerms
 from hmrf_fast.label_priors import FORBIDDEN
-from hmrf_fast.pruning import NO_BOUNDS, Search, empty_table, fill_table, find_nearest, lane_terms
+from hmrf_fast.pruning import Search, empty_table, fill_table, find_nearest, lane_terms
 from hmrf_fast.rows.block import Block, Few
 
 MAX_SWEEPS = 1000
@@ -38,7 +38,7 @@ def nearest_centroids(problem: Problem, geometry: Geometry, clusters: ClusterTer
     """labels (n,) int32 and distances (n,) float64 of the nearest centroid of every row; cost nnz * K."""
     labels, nearest = np.empty(problem.n_rows, np.int32), np.empty(problem.n_rows)
     lanes = lane_terms(clusters, table, problem.metric.centred)
-    problem.fill(find_nearest, (geometry.rows,), (labels, nearest, NO_BOUNDS), (table, *lanes))
+    problem.fill(find_nearest, (geometry.rows,), (labels, nearest), (table, *lanes))
     nearest += geometry.rows.base
     return labels, nearest
 

@@ -74,7 +74,7 @@ class _Loop:
         self.labels: np.ndarray
         self.labelled = False
         self.nearest = np.zeros(problem.n_rows)
-        self.search = free_search(problem, prune=not options.learn_weights)
+        self.search = free_search(problem, prune=True)
         self.priced: tuple[Any, Any, float] = (None, None, 0.0)  # labels, geometry and what they violate
         self.sums: SumTable | None = None
         self.trial: SumTable | None = None

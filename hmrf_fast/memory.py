@@ -14,7 +14,7 @@ from hmrf_fast.kernels.metrics import METRICS
 from hmrf_fast.low_rank import OVERSAMPLES, RANKS
 from hmrf_fast.machine import available_memory
 from hmrf_fast.neighborhood_seeds import BLOCKS
-from hmrf_fast.pruning import bounds_of
+from hmrf_fast.pruning import tops_shape
 
 # Bytes per row, feature and pair that the many short arrays of a fit add up to, as traced on long data sets.
 ROW, LEARNING_ROW, CENTRED_ROW, DRAWN_ROW, REDUCED_ROW = 135, 90, 35, 40, 130
@@ -108,12 +108,11 @@ def estimate_memory(
     cells, learned = n_features * n_clusters, learn_weights and kind.directional
     table = np.dtype(np.float64 if metric == "sqeuclidean" or item == 8 else np.float32)
     shape = table_shape(n_clusters, n_features, table)
-    groups = 0 if learn_weights else bounds_of(n_rows, n_clusters, shape, table)
-    rises = int(np.prod(table_shape(groups, n_features, table))) if groups else 0
+    tops = int(np.prod(tops_shape(n_clusters, shape, table)))
     tables = (16 + 8 * (int(kind.entropic) + int(learned) + 2 * int(implicit))) * cells
-    tables += (int(np.prod(shape)) + rises) * table.itemsize
+    tables += (int(np.prod(shape)) + tops) * table.itemsize
     tables += n_features * (FEATURE + LEARNING_FEATURE * learn_weights)
-    rows = n_rows * (ROW + 4 * groups + LEARNING_ROW * learned + CENTRED_ROW * kind.centred)
+    rows = n_rows * (ROW + LEARNING_ROW * learned + CENTRED_ROW * kind.centred)
     # While weights are learned, what the rows of each pair share is listed, unless that is more than X itself holds.
     shared = 12 * n_entries if learn_weights and n_pairs else 0
     constraints = 24 * n_constrained * n_clusters + PAIR * n_pairs + shared

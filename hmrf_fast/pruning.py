@@ -1,4 +1,4 @@
-"""Search for nearest centroids, E-step after E-step: keeps the table, and looks only where a bound does not hold."""
+"""Search for nearest centroids, E-step after E-step: keeps the table, and looks only at clusters that may be near."""
 
 from __future__ import annotations
 
@@ -6,24 +6,22 @@ import numpy as np
 
 from hmrf_fast.geometry import Geometry, Problem
 from hmrf_fast.kernels import pool
-from hmrf_fast.kernels.centroids import fill_columns
+from hmrf_fast.kernels.centroids import FEATURE_BLOCK, fill_columns
 from hmrf_fast.kernels.distances import assign_rows, table_shape
-from hmrf_fast.kernels.pruning import reassign_rows
-from hmrf_fast.kernels.rows import VECTOR_BYTES
-from hmrf_fast.kernels.types import ClusterTerms, Drift
+from hmrf_fast.kernels.pruning import assign_pruned, fill_tops
+from hmrf_fast.kernels.row_blocks import VECTOR_BYTES
+from hmrf_fast.kernels.types import ClusterTerms, Tops
 from hmrf_fast.rows.block import Block
 
 CACHE_LINE = 64  # bytes
-FULL_VECTOR = 5  # clusters from which on a table has whole vectors
+FULL_VECTOR = 5  # columns from which on a table has whole vectors
 LONGEST_STRETCH = 1e30
 LARGEST_MEAN = 100.0  # length of a row's mean, relative to that of what deviates from it
-FEWEST_CLUSTERS = 64  # with fewer, looking at all costs about as much
+FEWEST_CLUSTERS = 128  # with fewer, looking at all costs about as much
+HALF: dict[int, np.dtype] = {4: np.dtype(np.uint16), 8: np.dtype(np.float32)}  # what bounds of tables of such numbers are kept in
+NO_TOPS = np.zeros((0, 0, 0))
 SAMPLED = 64  # rows, of which one shows whether looking at few groups pays
-OWN_PRICE, LOOK_PRICE = 2.0, 3.5  # of the own centroid and of a group, in lines of the cache that a search of all reads
-WIDE_SPAN, MANY_CLUSTERS = 16, 300  # columns of a group, and clusters from which on they are more than one vector
-FEW_GROUPS = 16  # that bounds may always have
-BOUNDS_SHARE = 1.25  # of bounds per feature, cluster and row: a quarter of what the tables take
-NO_BOUNDS, NO_RISES = np.zeros((0, 0), np.float32), np.zeros((0, 0, 0))
+ROW_PRICE, LOOK_PRICE = 14.0, 2.5  # of a row and of a vector looked at, in vectors that a search of all reads
 
 
 def table_type(problem: Problem) -> np.dtype:
@@ -37,9 +35,13 @@ def table_type(problem: Problem) -> np.dtype:
 
 
 def empty_table(problem: Problem, n_clusters: int) -> np.ndarray:
-    """A table of zeros that begins where a cache line does: its rows then touch as few lines as they can."""
+    """A table of zeros for the columns of that many clusters."""
     dtype = table_type(problem)
-    shape = table_shape(n_clusters, problem.n_features, dtype)
+    return zeros(table_shape(n_clusters, problem.n_features, dtype), dtype)
+
+
+def zeros(shape: tuple[int, int, int], dtype: np.dtype) -> np.ndarray:
+    """A table that begins where a cache line does: its rows then touch as few lines as they can."""
     size = int(np.prod(shape)) * dtype.itemsize
     memory = np.zeros(size + CACHE_LINE, np.uint8)
     skipped = -memory.ctypes.data % CACHE_LINE
@@ -58,40 +60,31 @@ def lane_terms(clusters: ClusterTerms, table: np.ndarray, centred: bool) -> tupl
     return offset, cross
 
 
-def fill_table(
-    problem: Problem, clusters: ClusterTerms, which: np.ndarray, table: np.ndarray, rises=NO_RISES, groups: int = 0
-) -> np.ndarray:
-    """Lay out the given clusters (k,) as their columns of a term-major table (tiles, d, width) OUT; cost k d.
+def fill_table(problem: Problem, clusters: ClusterTerms, which: np.ndarray, table: np.ndarray, tops=NO_TOPS) -> None:
+    """Lay out the given clusters (k,) as their columns of a term-major table (tiles, d, width) INOUT, and the largest
+    entries of their groups as columns of ``tops`` (tiles, d, width) INOUT; cost k d."""
+    n_features, work = problem.n_features, 4.0 * problem.n_features * which.size
+    groups = np.unique(which * table.itemsize // VECTOR_BYTES) if tops.size else which
 
-    Returns their squared lengths (k,) there, and in ``rises`` OUT how much groups of its columns rose, see
-    ``fill_columns``."""
-    n_features, span = problem.n_features, table.shape[0] * table.shape[2] // max(groups, 1)
-    work = 4.0 * n_features * which.size
+    def fill(first: int, last: int) -> None:
+        # Block by block, so that what is looked at for the largest entries is still in the cache.
+        step = FEATURE_BLOCK if tops.size else n_features
+        for begin in range(first, last, step):
+            span = begin, min(begin + step, last)
+            fill_columns(clusters.content, clusters.inverse, clusters.weights, which, *span, table)
+            if tops.size:
+                fill_tops(table, clusters.offset.size, groups, *span, tops)
+
     bounds = pool.even_chunks(n_features, 16 if problem.n_threads > 1 else 1, work)
-    square, rises = np.zeros((bounds.size - 1, which.size)), rises.astype(table.dtype, copy=False)
-    pool.run_chunks(
-        lambda first, last: fill_columns(
-            clusters.content, clusters.inverse, clusters.weights, which, span, not problem.signed, first, last, table,
-            rises, square[np.searchsorted(bounds, first)],
-        ),
-        bounds,
-        problem.n_threads,
-        work,
-    )  # fmt: skip
-    return square.sum(0)
+    pool.run_chunks(fill, bounds, problem.n_threads, work)
 
 
-def bounds_of(n_rows: int, n_clusters: int, shape: tuple[int, int, int], dtype: np.dtype) -> int:
-    """The number of groups into which pruning divides the columns of a table; none where it does not pay.
-
-    A group is whole vectors, and few of them, unless its bounds would take much memory beside the tables."""
+def tops_shape(n_clusters: int, shape: tuple[int, int, int], dtype: np.dtype) -> tuple[int, int, int]:
+    """The shape of the table of bounds that goes with a table; of no tiles where it does not pay."""
+    tiles, n_features, width = shape
     if n_clusters < FEWEST_CLUSTERS:
-        return 0
-    lanes, (tiles, n_features, width) = VECTOR_BYTES // dtype.itemsize, shape
-    most = max(FEW_GROUPS, BOUNDS_SHARE * n_clusters * n_features / max(n_rows, 1))
-    wanted = tiles * width // max(WIDE_SPAN if n_clusters >= MANY_CLUSTERS else lanes, lanes)
-    counts = (tiles * width // span for span in range(lanes, width + 1, lanes) if width % span == 0)
-    return next((count for count in counts if count <= min(most, wanted)), tiles)
+        return 0, n_features, width
+    return table_shape(max(tiles * width * dtype.itemsize // VECTOR_BYTES, FULL_VECTOR), n_features, dtype)
 
 
 class Search:
@@ -107,91 +100,80 @@ class Search:
         self.moved = np.ones(n_clusters, bool)  # since the last search; whoever moves centroids sets it
         self.geometry: Geometry | None = None
         self.labels = np.zeros(problem.n_rows, np.int32)
-        self.nearest = np.zeros(problem.n_rows)  # without the row's base, like ``bounds``
-        self.lanes = np.zeros(0), np.zeros(0)  # see ``lane_terms``
-        self.square = np.zeros(n_clusters)
-        shape, dtype = self.table.shape, self.table.dtype
-        groups = bounds_of(problem.n_rows, n_clusters, shape, dtype) if prune else 0
-        self.bounds = np.full((problem.n_rows, groups), -np.inf, np.float32)
+        self.nearest = np.zeros(problem.n_rows)  # without the row's base
+        shape = tops_shape(n_clusters, self.table.shape, self.table.dtype)
+        # With values of both signs no column bounds others.
+        self.tops = zeros(shape, HALF[self.table.itemsize]) if prune and not problem.signed and shape[0] else NO_TOPS
 
     def find(self, geometry: Geometry, clusters: ClusterTerms) -> tuple[np.ndarray, np.ndarray]:
         """Labels (n,) int32 and distances (n,) float64; of other rows than those searched for, anything."""
-        fresh, self.geometry = geometry is not self.geometry, geometry
-        if fresh:
-            self.moved[:] = True
-        which, before = np.flatnonzero(self.moved), self.lanes
-        rises = self._rises(0 if fresh else self.bounds.shape[1])
-        self.square[which] = fill_table(self.problem, clusters, which, self.table, rises, self.bounds.shape[1])
-        self.lanes = lane_terms(clusters, self.table, self.problem.metric.centred)
-        if rises.size:
-            self._run(find_again, geometry, self.table, *self.lanes, self._drift(rises, before))
-        else:
-            self._run(find_nearest, geometry, self.table, *self.lanes)
+        first = self.geometry is None
+        if geometry is not self.geometry:
+            self.geometry, self.moved[:] = geometry, True
+        fill_table(self.problem, clusters, np.flatnonzero(self.moved), self.table, self.tops)
         self.moved[:] = False
+        lanes = lane_terms(clusters, self.table, self.problem.metric.centred)
+        if first or not self.tops.size:
+            self._run(find_nearest, geometry, self.table, *lanes)
+        else:
+            self._run(find_again, geometry, self.table, *lanes, self._bounding(*lanes))
         return self.labels.copy(), self.nearest + geometry.rows.base
 
-    def _rises(self, groups: int) -> np.ndarray:
-        if groups == 0:
-            return NO_RISES
-        return empty_table(self.problem, max(groups, FULL_VECTOR))
-
-    def _drift(self, rises: np.ndarray, before: tuple[np.ndarray, np.ndarray]) -> Drift:
-        (offset, cross), groups, real = self.lanes, self.bounds.shape[1], slice(self.moved.size)
-        fall = np.zeros(offset.size)
-        fall[real] = before[0][real].astype(float) - offset[real]
-        lean = np.abs(before[1].astype(float) - cross)
-        square = self.square + (cross[real].astype(float) ** 2 if lean.size else 0.0)
-        return Drift(
-            signed=self.problem.signed,
-            moved=self.moved.copy(),
-            rises=rises,
-            fall=fall.reshape(groups, -1).max(1),
-            cross=lean.reshape(groups, -1).max(1) if lean.size else lean,
-            # Infinite where there are logarithms of 0, whose rises mislead: no bound holds then.
-            length=float(np.sqrt(square.max())),
-            highest=float(np.abs(offset[real]).max()),
-            precision=float(np.finfo(self.table.dtype).eps),
+    def _bounding(self, offset: np.ndarray, cross: np.ndarray) -> Tops:
+        (tiles, n_features, width), step = self.table.shape, VECTOR_BYTES // self.table.itemsize
+        first = np.arange(0, tiles * width, step)
+        size = self.tops.shape[0] * self.tops.shape[2]
+        return Tops(
+            places=first // width * (n_features * width) + first % width,
+            table=self.tops,
+            offset=_padded(offset.reshape(-1, step).min(1), size, np.inf),
+            lowest=_padded(cross.reshape(-1, step).min(1), size, 0.0) if cross.size else cross,
+            highest=_padded(cross.reshape(-1, step).max(1), size, 0.0) if cross.size else cross,
         )
 
     def _run(self, task, geometry: Geometry, *shared) -> None:
-        found, bound = (self.labels, self.nearest), (self.bounds,)
-        self.problem.fill(task, (geometry.rows,), found, shared, wanted=self.rows, private=bound, stays=True)
+        found = self.labels, self.nearest
+        self.problem.fill(task, (geometry.rows,), found, shared, wanted=self.rows, stays=True)
 
 
-def find_nearest(block: Block, numbers, terms, labels, nearest, bounds, table, offset, cross) -> None:
+def _padded(values: np.ndarray, size: int, rest: float) -> np.ndarray:
+    return np.concatenate([values, np.full(size - values.size, rest, values.dtype)])
+
+
+def find_nearest(block: Block, numbers, terms, labels, nearest, table, offset, cross) -> None:
     """Nearest centroids of the rows with the given numbers, or of all rows of a block."""
     numbers, width = np.arange(block.n_rows) if numbers is None else numbers, table.shape[0] * table.shape[2]
     _run_chunks(
         block,
         numbers,
         lambda first, last: assign_rows(
-            block.corpus, terms, table, offset, cross, numbers, first, last, labels, nearest, bounds
+            block.corpus, terms, table, offset, cross, numbers, first, last, labels, nearest
         ),
         width,
     )
 
 
-def find_again(block: Block, numbers, terms, labels, nearest, bounds, table, offset, cross, drift: Drift) -> None:
-    """The same, given what was found before some centroids moved, where a sample of the rows shows that this pays."""
-    shared, found = (table, offset, cross), (labels, nearest, bounds)
+def find_again(block: Block, numbers, terms, labels, nearest, table, offset, cross, tops: Tops) -> None:
+    """The same, given what was found for other centroids, where a sample of the rows shows that this pays."""
+    shared, found = (table, offset, cross), (labels, nearest)
 
     def again(rows: np.ndarray):
-        return lambda first, last: reassign_rows(block.corpus, terms, *shared, drift, rows, first, last, *found)
+        return lambda first, last: assign_pruned(block.corpus, terms, *shared, tops, rows, first, last, *found)
 
     some = numbers[::SAMPLED].copy()
     if not some.size:
         return
     looks = again(some)(0, some.size) / some.size
-    if _lines(drift.rises) + OWN_PRICE + LOOK_PRICE * looks > _lines(table):
+    if _vectors(tops.table) + ROW_PRICE + LOOK_PRICE * looks > _vectors(table):
         find_nearest(block, numbers, terms, *found, *shared)
     else:
         rest = np.delete(numbers, np.s_[::SAMPLED])
-        _run_chunks(block, rest, again(rest), _lines(table) * CACHE_LINE / table.itemsize)
+        _run_chunks(block, rest, again(rest), table.shape[0] * table.shape[2])
 
 
-def _lines(table: np.ndarray) -> float:
-    """Lines of the cache that a non-zero takes from a table."""
-    return table.shape[0] * table.shape[2] * table.itemsize / CACHE_LINE
+def _vectors(table: np.ndarray) -> float:
+    """Vectors that a non-zero takes from a table."""
+    return table.shape[0] * table.shape[2] * table.itemsize / VECTOR_BYTES
 
 
 def _run_chunks(block: Block, numbers: np.ndarray, task, width: float) -> None:

@@ -8,8 +8,9 @@ A map of the folder:
 - ``rng.py`` counter-based random numbers: a draw depends on seed and counter alone.
 - ``prefetch.py`` rows asked for before they are needed.
 - ``metrics.py`` the formulas of the distances, and nothing else; ``mahalanobis.py`` those of lifted rows.
-- ``rows.py`` the register-blocked product of sparse rows with a table of centroids; ``keys.py`` the lowest of them.
-- ``distances.py`` rows against centroids, and the nearest centroid; ``pruning.py`` the same with bounds.
+- ``rows.py`` the register-blocked product of sparse rows with a table of centroids, whose instructions are in
+  ``row_blocks.py``; ``keys.py`` the lowest of them.
+- ``distances.py`` rows against centroids, and the nearest centroid; ``pruning.py`` the same without most centroids.
 - ``sums.py`` centroid sums in fixed point: the same bits for any number of threads.
 - ``centroids.py`` centroids from sums, and the table that distances read.
 - ``moments.py`` norms of the rows, and rows scattered into a vector over the features.

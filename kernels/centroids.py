@@ -134,58 +134,29 @@ def _weighed(weight, value, share):
     return weight * (value * share) if weight > 0.0 else 0.0
 
 
-@inlined
-def _put(part, m, lane, value, rising):
-    """Write an entry of a table; returns by how much it rose, or changed, and its square."""
-    new = part.dtype.type(value)
-    change = new - part[m, lane]
-    part[m, lane] = new
-    return change if rising else abs(change), np.float64(new) * np.float64(new)
-
-
 @kernel
-def fill_columns(content, inverse, weights, clusters, span, rising, first_feature, last_feature, table, rises, square):
+def fill_columns(content, inverse, weights, clusters, first_feature, last_feature, table):
     """Write a * content * inverse of the given clusters into their columns of the table, for a span of features.
 
-    IN content (K, d), inverse (K,), weights (d,), clusters (k,) int64 ascending. INOUT table (tiles, d, width), rises
-    (tiles, d, width) or of no tiles: per group of ``span`` columns of the table, the most that any entry rose or,
-    unless only that counts (``rising``), changed; square (k,): += the squares of the entries. Four clusters side by
-    side are written at once.
+    IN content (K, d), inverse (K,), weights (d,), clusters (k,) int64 ascending. INOUT table (tiles, d, width). Four
+    clusters side by side are written at once.
     """
-    width, keep, groups = table.shape[2], rises.shape[0] > 0, max(rises.shape[2], 1)
+    width = table.shape[2]
     for begin in range(first_feature, last_feature, FEATURE_BLOCK):
         end = min(begin + FEATURE_BLOCK, last_feature)
         k = 0
         while k < clusters.size:
             p = clusters[k]
             part, lane, share_p = table[p // width], p % width, inverse[p]
-            group = p // span
-            top = rises[group // groups] if keep else part
-            column = group % groups if keep else 0
-            square_p = square_q = square_r = square_s = 0.0
-            if k + 4 <= clusters.size and lane + 4 <= width and clusters[k + 3] == p + 3 and (p + 3) // span == group:
+            if k + 4 <= clusters.size and lane + 4 <= width and clusters[k + 3] == p + 3:
                 share_q, share_r, share_s = inverse[p + 1], inverse[p + 2], inverse[p + 3]
                 for m in range(begin, end):
-                    rise_p, more_p = _put(part, m, lane, _weighed(weights[m], content[p, m], share_p), rising)
-                    rise_q, more_q = _put(part, m, lane + 1, _weighed(weights[m], content[p + 1, m], share_q), rising)
-                    rise_r, more_r = _put(part, m, lane + 2, _weighed(weights[m], content[p + 2, m], share_r), rising)
-                    rise_s, more_s = _put(part, m, lane + 3, _weighed(weights[m], content[p + 3, m], share_s), rising)
-                    if keep:
-                        top[m, column] = max(top[m, column], max(max(rise_p, rise_q), max(rise_r, rise_s)))
-                    square_p += more_p
-                    square_q += more_q
-                    square_r += more_r
-                    square_s += more_s
-                square[k + 1] += square_q
-                square[k + 2] += square_r
-                square[k + 3] += square_s
-                done = 4
+                    part[m, lane] = _weighed(weights[m], content[p, m], share_p)
+                    part[m, lane + 1] = _weighed(weights[m], content[p + 1, m], share_q)
+                    part[m, lane + 2] = _weighed(weights[m], content[p + 2, m], share_r)
+                    part[m, lane + 3] = _weighed(weights[m], content[p + 3, m], share_s)
+                k += 4
             else:
                 for m in range(begin, end):
-                    rise_p, more_p = _put(part, m, lane, _weighed(weights[m], content[p, m], share_p), rising)
-                    if keep:
-                        top[m, column] = max(top[m, column], rise_p)
-                    square_p += more_p
-                done = 1
-            square[k] += square_p
-            k += done
+                    part[m, lane] = _weighed(weights[m], content[p, m], share_p)
+                k += 1

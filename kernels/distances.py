@@ -18,9 +18,6 @@ from hmrf_fast.kernels.prefetch import prefetch_line, prefetch_row
 from hmrf_fast.kernels.rows import padded_width, row_dots
 
 TILE_BYTES = 256  # of a feature's values in one tile, at most
-LARGEST_BOUND = 3e38
-BOUND_ROUNDING = 2.0**-23  # twice the rounding to single precision
-SMALLEST = 2.0**-126  # below which single precision has fewer digits, or none
 FLAT_BYTES = 512  # above which a flat table no longer stays near the processor while a row is read
 
 
@@ -42,24 +39,6 @@ def row_distances(sums, count, begin, base, scale, shift, offset, cross, out):
 
 
 @inlined
-def lower_bound(value):
-    """A number in single precision that is no larger."""
-    value = min(value, LARGEST_BOUND)
-    return np.float32(value - abs(value) * BOUND_ROUNDING - SMALLEST)
-
-
-@inlined
-def write_bounds(keys, bounds):
-    """bounds[g] OUT: a lower bound of the g-th of equal shares of the keys."""
-    span = keys.size // bounds.size
-    for g in range(bounds.size):
-        low = keys[g * span]
-        for h in range(g * span + 1, (g + 1) * span):
-            low = min(low, keys[h])
-        bounds[g] = lower_bound(low)
-
-
-@inlined
 def lean_over(sums, shift, cross, begin):
     """The rank-one terms of metrics that have them, added to the products."""
     for h in range(sums.size):
@@ -67,18 +46,17 @@ def lean_over(sums, shift, cross, begin):
 
 
 @kernel
-def assign_rows(corpus, terms, table, offset, cross, rows, first, last, labels, nearest, bounds):
+def assign_rows(corpus, terms, table, offset, cross, rows, first, last, labels, nearest):
     """Nearest centroid of rows[first:last]; ties go to the lowest label.
 
     Centroids are compared by keys: distances less the row's base, which all share, in the table's precision.
     IN corpus: Corpus; terms: RowTerms; table (tiles, d, width); offset (lanes,) of the table's dtype, infinite in
     lanes without a cluster, of whole vectors; cross the same or length 0; rows (r,) int64.
-    OUT labels (n,) int32, nearest (n,) float64: the lowest key, bounds (n, groups) or (n, 0) float32: lower bounds of
-    the other centroids' keys, see ``pruning.py``. Cost: nnz of the rows * K, and no array of rows by clusters. Tiles
-    run outside rows, so each tile is read once per chunk.
+    OUT labels (n,) int32, nearest (n,) float64: the lowest key. Cost: nnz of the rows * K, and no array of rows by
+    clusters. Tiles run outside rows, so each tile is read once per chunk.
     """
     indptr, indices, values, scale = corpus.indptr, corpus.indices, corpus.values, terms.scale
-    real, width, groups, centred = table.dtype.type, table.shape[2], bounds.shape[1] // table.shape[0], cross.size > 0
+    real, width, centred = table.dtype.type, table.shape[2], cross.size > 0
     sums, keys = vector_buffer(width, table, 0.0), vector_buffer(width, table, np.inf)
     for tile in range(table.shape[0]):
         begin, part = tile * width, table[tile]
@@ -93,17 +71,9 @@ def assign_rows(corpus, terms, table, offset, cross, rows, first, last, labels, 
                 sums[:] = 0.0  # of a row that says nothing: infinities must not meet the zero
             write_keys(sums, offset, begin, real(scale[row]), keys)
             low, _, place = two_lowest(keys)
-            before = nearest[row] if tile > 0 else np.inf
-            if tile == 0 or low < before:
-                if groups > 0:
-                    keys[place] = np.inf
-                    if tile > 0:
-                        left = labels[row] // (width // groups)
-                        bounds[row, left] = min(bounds[row, left], lower_bound(before))
+            if tile == 0 or low < nearest[row]:
                 nearest[row] = low
                 labels[row] = begin + place
-            if groups > 0:
-                write_bounds(keys, bounds[row, tile * groups : (tile + 1) * groups])
 
 
 @lean_kernel

@@ -12,7 +12,7 @@ from numba import types
 from numba.extending import intrinsic
 
 from hmrf_fast.kernels._jit import JIT_DISABLED, inlined
-from hmrf_fast.kernels.rows import VECTOR_BYTES
+from hmrf_fast.kernels.row_blocks import VECTOR_BYTES
 
 I32, I64 = ir.IntType(32), ir.IntType(64)
 

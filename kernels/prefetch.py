@@ -7,7 +7,6 @@ over large matrices take half the time. So do products with tables that no near 
 
 from __future__ import annotations
 
-import numpy as np
 from llvmlite import ir
 from numba import types
 from numba.extending import intrinsic
@@ -15,7 +14,6 @@ from numba.extending import intrinsic
 from hmrf_fast.kernels._jit import JIT_DISABLED, inlined
 
 LINE_BYTES = 64
-MOST_CELLS = 256  # half of the nearest cache
 
 
 def ask_for(builder, pointer) -> None:
@@ -56,31 +54,6 @@ def _prefetch(typingctx, array, first, last):
         return context.get_dummy_value()
 
     return signature, codegen
-
-
-@intrinsic
-def _prefetch_cell(typingctx, table, row, column):
-    """Ask for the cache line of table[row, column], a contiguous one."""
-    signature = types.void(table, types.intp, types.intp)
-
-    def codegen(context, builder, signature, arguments):
-        array = context.make_array(signature.args[0])(context, builder, arguments[0])
-        width = builder.extract_value(array.shape, 1)
-        ask_for(builder, builder.gep(array.data, [builder.add(builder.mul(arguments[1], width), arguments[2])]))
-        return context.get_dummy_value()
-
-    return signature, codegen
-
-
-@inlined
-def _compiled_prefetch_cells(corpus, row, table, column):
-    start, end = corpus.indptr[row], corpus.indptr[row + 1]
-    for entry in range(start, min(end, start + MOST_CELLS)):
-        _prefetch_cell(table, np.uint32(corpus.indices[entry]), column)
-
-
-def _plain_prefetch_cells(corpus, row, table, column):
-    pass
 
 
 @inlined
@@ -125,6 +98,3 @@ prefetch_line.__doc__ = """Ask for table[line, first:last] of a contiguous table
 prefetch_span = _plain_prefetch_span if JIT_DISABLED else _prefetch
 prefetch_span.__doc__ = """Ask for array[first:last]."""
 prefetch_row.__doc__ = """Ask for the non-zeros of the row at ``position`` of order (r,), if there is one."""
-
-prefetch_cells = _plain_prefetch_cells if JIT_DISABLED else _compiled_prefetch_cells
-prefetch_cells.__doc__ = """Ask for what the first non-zeros of a row will read of a column of a table (d, width)."""

@@ -1,162 +1,157 @@
-"""Nearest centroids, given how far centroids moved: the same bits as a search among all of them, for less work.
+"""Nearest centroids, of which most are left out of the search: the same bits as a search among all, for less work.
 
-A row remembers, for every group of neighbouring columns of the table, a lower bound of its keys (``keys.py``) to the
-group's centroids other than its own. When centroids move, every key of a group falls by no more than the offsets do
-plus |scale| times the product of the row with the *rises* of the group: per feature, the most that any entry of the
-group rose. That is one more column in place of a whole group. It is loose by little, since what makes a centroid move
-is mostly what other rows are about; the length of the move, which bounds are made of elsewhere (Elkan, ICML 2003;
-Hamerly, SDM 2010; Yinyang k-means, ICML 2015), is an order of magnitude more. Groups whose bound stays above the key of
-the row's own centroid need no look.
+Columns of the table that are in one vector form a group. Of each group a column more holds, per feature, the largest
+of its entries: its product with a row of no negative values is no smaller than that of any centroid of the group, so
+their keys (``keys.py``) are no lower than the key that it gives. This holds to the last bit, since sums of products in
+one and the same order keep their order when they are rounded. Groups whose bound stays above the key of a centroid that
+is known to be near, mostly the row's own, need no look. Nothing is remembered from search to search but labels, and
+where these come from does not matter: bounds follow from the centroids and the row alone, unlike those that follow from
+how far centroids moved (Elkan, ICML 2003; Hamerly, SDM 2010; Yinyang k-means, ICML 2015), which are much looser where
+rows have many features.
 """
 
 from __future__ import annotations
 
 import numpy as np
+from numba import float32
+from numba.extending import overload
 
-from hmrf_fast.kernels._jit import inlined, kernel, lean_kernel, summing_kernel
-from hmrf_fast.kernels.distances import lean_over, lower_bound
+from hmrf_fast.kernels._jit import inlined, kernel, lean_kernel
+from hmrf_fast.kernels.distances import lean_over
 from hmrf_fast.kernels.keys import two_lowest, vector_buffer, write_keys
-from hmrf_fast.kernels.prefetch import prefetch_cells
-from hmrf_fast.kernels.rows import row_dots, some_dots
+from hmrf_fast.kernels.row_blocks import MAX_VECTORS
+from hmrf_fast.kernels.rows import lanes_of, picked_dots, row_dots
 
 
-@summing_kernel
-def _square(values, first, last):
-    total = 0.0
-    for entry in range(first, last):
-        total += np.float64(values[entry]) * np.float64(values[entry])
-    return total
+def _upper_half(value):
+    bits = np.float32(value).view(np.uint32)
+    return (bits >> np.uint32(16)) + np.uint32(value > 0.0 and (bits & np.uint32(0xFFFF)) != 0)
+
+
+def _single(value):
+    rounded = np.float32(value)
+    return np.nextafter(rounded, np.float32(np.inf)) if rounded < value else rounded
+
+
+def round_up(value):
+    """A number of half the size that is not below the value: float32 for float64, and for float32 its upper half."""
+    return _upper_half(value) if isinstance(value, np.float32) else _single(value)
+
+
+@overload(round_up, inline="always")
+def _compiled_round_up(value):
+    return _upper_half if value == float32 else _single
+
+
+@kernel
+def fill_tops(table, n_clusters, groups, first_feature, last_feature, tops):
+    """tops (tiles, d, width) OUT: the largest entries of the given groups (g,) int64 of columns of the table, for a
+    span of features. Cost: that many features times the groups' clusters."""
+    width, step = table.shape[2], lanes_of(table)
+    for group in groups:
+        tile, begin = group * step // width, group * step % width
+        end = min(begin + step, n_clusters - tile * width)
+        part, top, column = table[tile], tops[group // tops.shape[2]], group % tops.shape[2]
+        for m in range(first_feature, last_feature):
+            largest = part[m, begin]
+            for lane in range(begin + 1, end):
+                largest = max(largest, part[m, lane])
+            top[m, column] = round_up(largest)
 
 
 @inlined
-def _slack(corpus, terms, drift, row):
-    """How far apart two keys of a row may be and yet change order by rounding alone."""
-    square = _square(corpus.values, corpus.indptr[row], corpus.indptr[row + 1])
-    if terms.shift.size > 0:
-        square += terms.shift[row] ** 2
-    largest = abs(terms.scale[row]) * np.sqrt(square) * drift.length + drift.highest
-    return drift.precision * (corpus.indptr[row + 1] - corpus.indptr[row] + 16) * largest
+def _write_bounds(corpus, terms, tops, row, sums, bounds):
+    """bounds (lanes of ``tops``,) OUT: what no key of the row and of a centroid of each group is below."""
+    width, real = tops.table.shape[2], sums.dtype.type
+    for tile in range(tops.table.shape[0]):
+        begin = tile * width
+        row_dots(corpus.indices, corpus.values, corpus.indptr[row], corpus.indptr[row + 1], tops.table[tile], sums)
+        if terms.shift.size > 0:
+            shift = real(terms.shift[row])
+            lean_over(sums, shift, tops.highest if shift > 0.0 else tops.lowest, begin)
+        if terms.scale[row] == 0.0:
+            sums[:] = 0.0
+        write_keys(sums, tops.offset, begin, real(terms.scale[row]), bounds[begin : begin + width])
 
 
-@lean_kernel
-def _loosen(corpus, terms, drift, rows, bounds, sums, columns, sizes):
-    """Lower the bounds of the rows by what the moves of centroids may take off their keys.
-
-    Scratch: sums (width of ``rises``,), and for rows of both signs columns, sizes (the longest row,)."""
-    width, centred = drift.rises.shape[2], drift.cross.size > 0
-    for tile in range(drift.rises.shape[0]):
-        begin, part = tile * width, drift.rises[tile]
-        for k in range(rows.size):
-            row = rows[k]
-            start, end = corpus.indptr[row], corpus.indptr[row + 1]
-            if drift.signed:
-                for entry in range(start, end):
-                    columns[entry - start] = corpus.indices[entry]
-                    sizes[entry - start] = abs(corpus.values[entry])
-                row_dots(columns, sizes, 0, end - start, part, sums)
-            else:
-                row_dots(corpus.indices, corpus.values, start, end, part, sums)
-            size = abs(terms.scale[row]) * (1.0 + drift.precision * (end - start + 16))
-            lean = abs(terms.shift[row]) if centred else 0.0
-            for g in range(begin, min(begin + width, bounds.shape[1])):
-                rise = np.float64(sums[g - begin]) + (lean * drift.cross[g] if centred else 0.0)
-                bounds[row, g] = lower_bound(np.float64(bounds[row, g]) - drift.fall[g] - size * rise)
+@inlined
+def _list_near(bounds, limit, n_groups, near):
+    """near (groups,) OUT: the groups whose bounds are no higher than ``limit``; returns their number."""
+    count = 0
+    for group in range(n_groups):
+        near[count] = group
+        count += not bounds[group] > limit  # also if it is no number
+    return count
 
 
-@lean_kernel
-def _write_some_keys(corpus, terms, part, column, lane, row, offset, cross, sums, keys):
-    """keys OUT: those of as many columns as there is room for, from ``column`` of a tile on, which is the ``lane``-th
-    of the table."""
-    some_dots(corpus.indices, corpus.values, corpus.indptr[row], corpus.indptr[row + 1], part, column, sums.size, sums)
+@inlined
+def _look(corpus, terms, table, offset, cross, tops, row, near, places, sums, leans, offsets, keys):
+    """The lowest of the keys of the row and the centroids of a few groups near (g,), and its lane in the table.
+    Scratch: places (g,) int64; sums, leans, offsets, keys (lanes of g vectors,)."""
+    step, real = lanes_of(table), table.dtype.type
+    for k in range(near.size):
+        places[k] = tops.places[near[k]]
+        for lane in range(step):
+            offsets[k * step + lane] = offset[near[k] * step + lane]
+        if cross.size > 0:
+            for lane in range(step):
+                leans[k * step + lane] = cross[near[k] * step + lane]
+    start, end = corpus.indptr[row], corpus.indptr[row + 1]
+    picked_dots(corpus.indices, corpus.values, start, end, table, places, near.size, sums)
     if cross.size > 0:
-        lean_over(sums, part.dtype.type(terms.shift[row]), cross, lane)
+        lean_over(sums, real(terms.shift[row]), leans, 0)
     if terms.scale[row] == 0.0:
         sums[:] = 0.0
-    write_keys(sums, offset, lane, part.dtype.type(terms.scale[row]), keys)
-
-
-@inlined
-def _look(corpus, terms, part, column, group, row, offset, cross, labels, nearest, bounds, sums, keys):
-    """The keys of one row and one group: they give its bound, and a new label where one of them is lower than the key
-    of the row's label, which is not looked at again."""
-    span = sums.size
-    lane, label = group * span, np.int64(labels[row])
-    _write_some_keys(corpus, terms, part, column, lane, row, offset, cross, sums, keys)
-    if lane <= label < lane + span:
-        keys[label - lane] = np.inf
-    low, other, place = two_lowest(keys)
-    own = nearest[row]
-    if low < own or (low == own and lane + place < label):
-        bounds[row, group] = lower_bound(other)
-        bounds[row, label // span] = min(bounds[row, label // span], lower_bound(own))
-        labels[row] = lane + place
-        nearest[row] = low
-    else:
-        bounds[row, group] = lower_bound(low)
-
-
-@inlined
-def _next_failing(bounds, row, group, highest):
-    """The first group from the given one on whose bound is not above ``highest``."""
-    while group < bounds.shape[1] and highest < bounds[row, group]:
-        group += 1
-    return group
+    write_keys(sums, offsets, 0, real(terms.scale[row]), keys)
+    low, _, place = two_lowest(keys)
+    return low, near[place // step] * step + place % step
 
 
 @lean_kernel
-def _find_own_key(corpus, terms, table, offset, cross, row, label, nearest, sums, keys):
-    """nearest[row] OUT: the key of its centroid, which moved."""
-    lanes, width = sums.size, table.shape[2]
-    lane = label // lanes * lanes
-    part, column = table[lane // width], lane % width
-    _write_some_keys(corpus, terms, part, column, lane, row, offset, cross, sums, keys)
-    nearest[row] = keys[label - lane]
-
-
-@lean_kernel
-def _look_where_needed(
-    corpus, terms, table, offset, cross, drift, rows, labels, nearest, bounds, sums, keys, few_sums, few_keys
-):
-    """Bring labels and nearest of the rows (r,) up to date, given bounds; returns the number of groups looked at. What
-    comes next is asked for before it is needed, since it may be anywhere."""
-    span, width, looks = sums.size, table.shape[2], 0
+def _look_where_needed(corpus, terms, table, offset, cross, tops, rows, labels, nearest, bounds, near, scratch):
+    """See ``assign_pruned``; scratch: bounds (lanes of ``tops``,), near (groups + 1 + MAX_VECTORS,) int64, and
+    ``scratch`` (5, lanes) of the table's dtype."""
+    step, looks, n_groups = lanes_of(table), 0, tops.places.size
+    places = near[n_groups + 1 :]
     for k in range(rows.size):
-        row, label = rows[k], np.int64(labels[rows[k]])
-        if k + 1 < rows.size:
-            later = np.int64(labels[rows[k + 1]])
-            prefetch_cells(corpus, rows[k + 1], table[later // width], later % width)
-        if drift.moved[label]:
-            _find_own_key(corpus, terms, table, offset, cross, row, label, nearest, few_sums, few_keys)
-        slack = _slack(corpus, terms, drift, row)
-        group = _next_failing(bounds, row, 0, nearest[row] + slack)
-        while group < bounds.shape[1]:
-            following = _next_failing(bounds, row, group + 1, nearest[row] + slack)
-            if following < bounds.shape[1]:
-                prefetch_cells(corpus, row, table[following * span // width], following * span % width)
-            part, column = table[group * span // width], group * span % width
-            _look(corpus, terms, part, column, group, row, offset, cross, labels, nearest, bounds, sums, keys)
-            looks += 1
-            group = _next_failing(bounds, row, following, nearest[row] + slack)
+        row = rows[k]
+        _write_bounds(corpus, terms, tops, row, scratch[0, : tops.table.shape[2]], bounds)
+        bounds[labels[row] // step] = -np.inf
+        limit, low, best = nearest[row], np.inf, np.int64(offset.size)
+        while True:
+            count = _list_near(bounds, limit, n_groups, near)
+            looks += count
+            for first in range(0, count, MAX_VECTORS):
+                some = near[first : min(first + MAX_VECTORS, count)]
+                size = some.size * step
+                key, lane = _look(
+                    corpus, terms, table, offset, cross, tops, row, some, places,
+                    scratch[1, :size], scratch[2, :size], scratch[3, :size], scratch[4, :size],
+                )  # fmt: skip
+                if key < low or (key == low and lane < best):
+                    low, best = np.float64(key), lane
+            if low <= limit:
+                break
+            # The guess was too low. Look again, at what may be as near as what was found instead.
+            for position in range(count):
+                bounds[near[position]] = np.inf
+            limit = low
+        labels[row], nearest[row] = best, low
     return looks
 
 
 @kernel
-def reassign_rows(corpus, terms, table, offset, cross, drift, rows, first, last, labels, nearest, bounds):
-    """Nearest centroids of rows[first:last], after a search in which these rows were assigned.
+def assign_pruned(corpus, terms, table, offset, cross, tops, rows, first, last, labels, nearest):
+    """Nearest centroids of rows[first:last], given labels that are mostly right; ties go to the lowest label.
 
-    IN table (tiles, d, width), drift: Drift since that search; others as in ``assign_rows``.
-    INOUT labels, nearest (n,): own label and its key, bounds (n, groups) float32: lower bounds of the keys of all
-    others. Returns the number of groups looked at, summed over the rows; cost: a row's non-zeros for each of their
-    columns, for each group, and for a vector with the own centroid.
+    IN tops: Tops of the table; others as in ``assign_rows``, but no value is negative and no scale positive.
+    INOUT labels, nearest (n,): any label, and a guess of its key; then the nearest centroid's and its key. Returns the
+    number of groups that were looked at, summed over the rows; cost: a row's non-zeros for each of their columns and
+    those of ``tops``.
     """
-    rows = rows[first:last]
-    span = table.shape[0] * table.shape[2] // bounds.shape[1]
-    longest = np.max(np.diff(corpus.indptr)) if drift.signed else 0
-    columns, sizes = np.empty(longest, corpus.indices.dtype), np.empty(longest, corpus.values.dtype)
-    scratch = vector_buffer(drift.rises.shape[2], table, 0.0)
-    _loosen(corpus, terms, drift, rows, bounds, scratch, columns, sizes)
-    sums, keys = vector_buffer(span, table, 0.0), vector_buffer(span, table, np.inf)
-    few_sums, few_keys = vector_buffer(1, table, 0.0), vector_buffer(1, table, np.inf)
+    bounds = vector_buffer(tops.offset.size, table, np.inf)
+    scratch = np.zeros((5, max(tops.table.shape[2], MAX_VECTORS * lanes_of(table))), table.dtype)
+    near = np.zeros(tops.places.size + 1 + MAX_VECTORS, np.int64)
     return _look_where_needed(
-        corpus, terms, table, offset, cross, drift, rows, labels, nearest, bounds, sums, keys, few_sums, few_keys
+        corpus, terms, table, offset, cross, tops, rows[first:last], labels, nearest, bounds, near, scratch
     )

@@ -12,7 +12,7 @@ from hmrf_fast.kernels.icm import ALONE, UNIT, UNLABELLED, better, cheapest, lab
 from hmrf_fast.kernels.keys import two_lowest, vector_buffer
 from hmrf_fast.kernels.prefetch import prefetch_line, prefetch_span
 from hmrf_fast.kernels.rng import mix, random_order, shuffle
-from hmrf_fast.kernels.rows import VECTOR_BYTES
+from hmrf_fast.kernels.row_blocks import VECTOR_BYTES
 
 STRETCH = 256  # nodes that are visited together
 CROWD = 2  # partners per cluster from which on a visit looks at all labels: they meet most of them anyway

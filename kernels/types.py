@@ -137,14 +137,13 @@ class ClusterTerms(NamedTuple):
         return np.multiply(self.weights, self.content * self.inverse[:, None], out=parts, where=self.weights > 0)
 
 
-class Drift(NamedTuple):
-    """How far the centroids of groups of neighbouring columns moved between two searches, see ``pruning.py``."""
+class Tops(NamedTuple):
+    """What bounds the keys of groups of columns of a table, see ``pruning.py``."""
 
-    signed: bool  # whether rows hold negative values: ``rises`` are then sizes of changes
-    moved: np.ndarray  # (K,) bool
-    rises: np.ndarray  # (tiles, d, width) of the table's dtype: the most that any entry of a group rose
-    fall: np.ndarray  # (lanes of ``rises``,) float64: the most that any offset of a group fell
-    cross: np.ndarray  # (lanes,) float64: the most that any cross term of a group changed; length 0 without those
-    length: float  # of the longest column of the table and the largest of the other terms, which tell rounding
-    highest: float
-    precision: float  # of the table's numbers
+    places: np.ndarray  # (groups,) int64: where in the flat table each of them begins for feature 0
+    table: (
+        np.ndarray
+    )  # (tiles, d, width): per group and feature the largest of its entries, rounded up to half its size
+    offset: np.ndarray  # (lanes of it,): the lowest offset of each group, infinite in lanes without a group
+    lowest: np.ndarray  # (lanes,): the lowest cross term of each group; length 0 without those
+    highest: np.ndarray  # (lanes,): the highest

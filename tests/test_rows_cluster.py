@@ -10,6 +10,7 @@ import warnings
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from sklearn.base import clone
 
 from hmrf_fast import HMRFKMeans, rows
 from hmrf_fast.errors import ConvergenceWarning, InputError
@@ -76,6 +77,16 @@ def test_labels_are_those_of_memory(client, metric, learn_weights):
     found = fit(there, known, **settings)
     assert_same(found, expected)
     assert np.array_equal(found.predict(there), expected.predict(X))
+
+
+def test_many_clusters_of_which_most_are_left_out(client):
+    X, _ = corpus(1500)
+    model = HMRFKMeans(140, init="k-means++", n_init=1, max_iter=6, random_state=3)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        expected = clone(model).fit(X)
+        found = clone(model).fit(rows.DaskRows(pieces(X, [0, 10, 700, 701, 1500]), client))
+    assert_same(found, expected)
 
 
 def test_the_low_rank_start_leaves_rows_where_they_are(client, monkeypatch):

@@ -97,11 +97,11 @@ class DaskRows(Rows):
 
     def map(
         self, task: Callable, inputs: tuple = (), outputs: tuple = (), shared: tuple = (), *, n_threads: int = 1,
-        wanted: np.ndarray | None = None, bounds: np.ndarray | None = None, private: tuple = (), stays: bool = False,
+        wanted: np.ndarray | None = None, bounds: np.ndarray | None = None, stays: bool = False,
     ) -> Iterator[Any]:  # fmt: skip
         """See `Rows.map`; the grid is that of the partitions, whatever the caller wants, and the number of threads
         is that of the worker."""
-        what = Pass(task, inputs, outputs, private, shared, wanted, stays)
+        what = Pass(task, inputs, outputs, shared, wanted, stays)
         yield from self._crew.run(what)
 
     def add(
@@ -112,7 +112,7 @@ class DaskRows(Rows):
         place = total.shape, total.dtype.str
         if fresh:
             total[:] = 0
-        self._crew.add(Pass(task, inputs, (), (), shared, wanted, False, place), total)
+        self._crew.add(Pass(task, inputs, (), shared, wanted, False, place), total)
 
     def _submit(self, function: Callable, *arguments: Any) -> Any:
         import dask

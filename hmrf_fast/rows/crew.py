@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from hmrf_fast.rows.interface import numbers_in
-from hmrf_fast.rows.keeper import Cells, Keeper, Order, Packet, Part, Private, carried, replaced
+from hmrf_fast.rows.keeper import Cells, Keeper, Order, Packet, Part, carried, replaced
 from hmrf_fast.rows.window import Place, Window, new_file
 
 FEW = 4  # keepers up to which tables go straight to each and come back from each
@@ -26,7 +26,6 @@ class Pass(NamedTuple):
     task: Callable
     inputs: tuple
     outputs: tuple
-    private: tuple
     shared: tuple
     wanted: np.ndarray | None
     stays: bool
@@ -246,9 +245,6 @@ class Crew:
             wanted=wanted,
             inputs=replaced(what.inputs, lambda array: part(array, array.dtype.kind == "f")),
             outputs=replaced(what.outputs, lambda array: part(array, what.stays)),
-            private=tuple(
-                Private(self._tokens.of(one), one.shape[1:], one.dtype.str) if one.size else one for one in what.private
-            ),
             shared=(),
             total=what.total,
             waits=waits,

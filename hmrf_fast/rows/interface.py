@@ -60,9 +60,9 @@ class Rows(ABC):
 
     def map(
         self, task: Callable, inputs: tuple = (), outputs: tuple = (), shared: tuple = (), *, n_threads: int = 1,
-        wanted: np.ndarray | None = None, bounds: np.ndarray | None = None, private: tuple = (), stays: bool = False,
+        wanted: np.ndarray | None = None, bounds: np.ndarray | None = None, stays: bool = False,
     ) -> Iterator[Any]:  # fmt: skip
-        """Call ``task(block, numbers, *inputs, *outputs, *private, *shared)`` for every block; yields the results in
+        """Call ``task(block, numbers, *inputs, *outputs, *shared)`` for every block; yields the results in
         order.
 
         Parameters
@@ -79,14 +79,11 @@ class Rows(ABC):
             row, and blocks without any are left out. ``numbers`` is None if it is not given.
         bounds : ndarray of shape (b,), optional
             A grid that the caller wants.
-        private : tuple of arrays by row
-            Changed by tasks and read by nobody else. Minus infinity must be a valid value of all of them at any time:
-            what a lost worker had is replaced by it.
         stays : bool
-            Whether the outputs, too, are changed by such passes alone, and will be given again.
+            Whether the outputs are changed by such passes alone, and will be given again.
         """
         for block in self.spans(bounds, wanted):
-            numbers, parts = self._cut(block, wanted, (*inputs, *outputs, *private))
+            numbers, parts = self._cut(block, wanted, (*inputs, *outputs))
             yield task(block.on(n_threads), numbers, *parts, *shared)
 
     def add(

@@ -33,14 +33,6 @@ class Part(NamedTuple):
     sparse: bool = False
 
 
-class Private(NamedTuple):
-    """An array by row that the keeper alone has: its token, the shape of what belongs to one row, and its dtype."""
-
-    token: int
-    shape: tuple[int, ...]
-    dtype: str
-
-
 class Cells(NamedTuple):
     """A table that is zero but for some cells, by their numbers in row order."""
 
@@ -56,7 +48,6 @@ class Order(NamedTuple):
     wanted: Part | None
     inputs: tuple
     outputs: tuple
-    private: tuple
     shared: tuple
     total: tuple | None  # shape and dtype of a sum
     waits: bool  # whether the sum stays here until another keeper fetches it
@@ -161,8 +152,8 @@ class Keeper:
         found = []
         for place, number in enumerate(order.chosen):
             given = _Given(self, order, arrays, place, number)
-            outputs, private = given.of(order.outputs), tuple(map(given.own, order.private))
-            arguments = (*given.of(order.inputs), *outputs, *private, *given.of(order.shared))
+            outputs = given.of(order.outputs)
+            arguments = (*given.of(order.inputs), *outputs, *given.of(order.shared))
             result = order.task(self._blocks[number], given.numbers, *arguments)
             found.append((result, outputs))
         return found
@@ -181,13 +172,6 @@ class Keeper:
     def held(self, token: int, number: int) -> np.ndarray:
         """What belongs to a partition of an array that was held before."""
         return self._held[token][number]
-
-    def own(self, what: Private, number: int) -> np.ndarray:
-        """The same of an array that only passes know; minus infinity at first."""
-        if what.token not in self._held:
-            shapes = ((block.n_rows, *what.shape) for block in self._blocks)
-            self._held[what.token] = [np.full(shape, -np.inf, what.dtype) for shape in shapes]
-        return self._held[what.token][number]
 
     def n_rows(self, number: int) -> int:
         """Number of rows of a partition."""
@@ -230,10 +214,6 @@ class _Given:
         whole = np.empty(self._keeper.n_rows(self._number), found.dtype)
         whole[self.numbers] = found
         return whole
-
-    def own(self, part: Any) -> np.ndarray:
-        """A private array, or the empty one that stands for none."""
-        return part if isinstance(part, np.ndarray) else self._keeper.own(part, self._number)
 
 
 def _without_zeros(table: np.ndarray) -> np.ndarray | Cells:
