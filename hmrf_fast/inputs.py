@@ -242,8 +242,9 @@ def check_centers(init: Any, n_clusters: int, n_features: int) -> np.ndarray:
         centers = init.copy()
     else:
         centers = _parsed_centers(init, n_clusters)
-    if centers.size and np.abs(centers).max() > LARGEST:
-        raise InputError(f"initial centers hold {np.abs(centers).max():g}; values must lie within +-{LARGEST:g}")
+    largest = max(centers.max(initial=0.0), -centers.min(initial=0.0))  # without another array of that size
+    if largest > LARGEST:
+        raise InputError(f"initial centers hold {largest:g}; values must lie within +-{LARGEST:g}")
     if centers.shape != (n_clusters, n_features):
         raise InputError(
             f"The shape of the initial centers {centers.shape} does not match n_clusters={n_clusters} and "

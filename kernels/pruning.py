@@ -75,12 +75,11 @@ def _write_bounds(corpus, terms, tops, row, sums, bounds):
 
 
 @inlined
-def _list_near(bounds, limit, n_groups, near):
-    """near (groups,) OUT: the groups whose bounds are no higher than ``limit``; returns their number."""
-    count = 0
+def _list_near(bounds, limit, n_groups, near, count):
+    """near[count:] OUT: the groups whose bounds are no higher than ``limit``; returns how many ``near`` then holds."""
     for group in range(n_groups):
         near[count] = group
-        count += not bounds[group] > limit  # also if it is no number
+        count += bounds[group] != np.inf and not bounds[group] > limit  # what is no number says nothing
     return count
 
 
@@ -113,29 +112,32 @@ def _look_where_needed(corpus, terms, table, offset, cross, tops, rows, labels, 
     ``scratch`` (5, lanes) of the table's dtype."""
     step, looks, n_groups = lanes_of(table), 0, tops.places.size
     places = near[n_groups + 1 :]
-    for k in range(rows.size):
-        row = rows[k]
+    for position in range(rows.size):
+        row = rows[position]
         _write_bounds(corpus, terms, tops, row, scratch[0, : tops.table.shape[2]], bounds)
-        bounds[labels[row] // step] = -np.inf
-        limit, low, best = nearest[row], np.inf, np.int64(offset.size)
-        while True:
-            count = _list_near(bounds, limit, n_groups, near)
-            looks += count
-            for first in range(0, count, MAX_VECTORS):
-                some = near[first : min(first + MAX_VECTORS, count)]
-                size = some.size * step
-                key, lane = _look(
-                    corpus, terms, table, offset, cross, tops, row, some, places,
-                    scratch[1, :size], scratch[2, :size], scratch[3, :size], scratch[4, :size],
-                )  # fmt: skip
-                if key < low or (key == low and lane < best):
-                    low, best = np.float64(key), lane
-            if low <= limit:
+        near[0] = labels[row] // step
+        bounds[near[0]] = np.inf  # as of all groups from the moment on when they are looked at
+        limit, low, best = nearest[row], np.inf, np.int64(0)
+        count = _list_near(bounds, limit, n_groups, near, 1)
+        while count > 0:
+            some = near[: min(count, MAX_VECTORS)]
+            size, k = some.size * step, 0
+            while k + 1 < some.size and some[k + 1] < some[k]:  # among equal keys the first wins
+                some[k], some[k + 1] = some[k + 1], some[k]
+                k += 1
+            key, lane = _look(
+                corpus, terms, table, offset, cross, tops, row, some, places,
+                scratch[1, :size], scratch[2, :size], scratch[3, :size], scratch[4, :size],
+            )  # fmt: skip
+            if key < low or (key == low and lane < best):
+                low, best = np.float64(key), lane
+            looks += some.size
+            if some.size == count and low <= limit:
                 break
-            # The guess was too low. Look again, at what may be as near as what was found instead.
-            for position in range(count):
-                bounds[near[position]] = np.inf
+            for k in range(some.size):
+                bounds[some[k]] = np.inf
             limit = low
+            count = _list_near(bounds, limit, n_groups, near, 0)
         labels[row], nearest[row] = best, low
     return looks
 
