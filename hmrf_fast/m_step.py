@@ -9,7 +9,7 @@ import numpy as np
 from hmrf_fast.geometry import Geometry, Problem
 from hmrf_fast.kernels import pool
 from hmrf_fast.kernels.sums import feature_peaks, fixed_point_fits, fixed_point_scale, move_rows, sum_clusters
-from hmrf_fast.kernels.types import ClusterTerms, Sums
+from hmrf_fast.kernels.types import ClusterTerms, Corpus, Sums, Visits
 from hmrf_fast.rows.block import Block
 
 REBUILD_SHARE = 0.3  # above this share of moved rows a fresh pass is cheaper than taking rows out and putting them in
@@ -44,9 +44,10 @@ def sum_rows(problem: Problem, geometry: Geometry, labels: np.ndarray, outdated:
 
 def _add_clusters(block: Block, _, factor, labels, scale: np.ndarray, table: np.ndarray, fresh: bool) -> None:
     order, ends = by_label(labels, len(table))
+    visits, factor = visits_in(order, block.corpus), factor[order]
     work = block.n_entries * 4.0
     pool.run_chunks(
-        lambda first, last: sum_clusters(block.corpus, factor, scale, order, ends, first, last, fresh, table),
+        lambda first, last: sum_clusters(block.corpus, visits, factor, scale, ends, first, last, fresh, table),
         pool.even_chunks(len(table), SUM_TASKS, work),
         block.n_threads,
         work,
@@ -59,6 +60,11 @@ def by_label(labels: np.ndarray, n_clusters: int) -> tuple[np.ndarray, np.ndarra
     ends = np.zeros(n_clusters + 1, np.int64)
     np.cumsum(np.bincount(labels, minlength=n_clusters), out=ends[1:])
     return np.argsort(short, kind="stable"), ends
+
+
+def visits_in(order: np.ndarray, corpus: Corpus) -> Visits:
+    """Where the rows (n,) that are visited in that order begin and end."""
+    return Visits(corpus.indptr[order], corpus.indptr[order + 1])
 
 
 def _scale(problem: Problem, geometry: Geometry) -> np.ndarray:

@@ -12,9 +12,9 @@ from hmrf_fast.kernels import pool
 from hmrf_fast.kernels.closure_energy import add_block_products
 from hmrf_fast.kernels.metrics import LN2, NONE
 from hmrf_fast.kernels.moments import scatter_own, scatter_rows
-from hmrf_fast.kernels.types import ClusterTerms, Sums
+from hmrf_fast.kernels.types import ClusterTerms, RowTerms, Sums
 from hmrf_fast.listed_pairs import pair_products
-from hmrf_fast.m_step import by_label
+from hmrf_fast.m_step import by_label, visits_in
 from hmrf_fast.rows.block import Block
 
 FLOOR = 1e-3  # smallest weight of a directional metric, relative to the mean weight 1
@@ -88,17 +88,20 @@ def _scatter_own(
 ) -> np.ndarray:
     """The part (d,) of a block, whose rows are visited label after label."""
     order, _ = by_label(labels, clusters.offset.size)
+    visits, found = visits_in(order, block.corpus), np.empty(block.n_rows)
+    terms = RowTerms(*(values[order] if values.size else values for values in terms))
+    labels, *powers = (values[order] if values.size else values for values in (labels, mass, strength, square, linear))
     chunks = pool.even_chunks(block.n_rows, count)
     parts = np.empty((chunks.size - 1, block.corpus.n_features))
     pool.run_chunks(
         lambda first, last: scatter_own(
-            block.corpus, terms, clusters, labels, order, first, last, mass, strength, square, linear, own,
-            parts[np.searchsorted(chunks, first)],
+            block.corpus, visits, terms, clusters, labels, first, last, *powers, found, parts[np.searchsorted(chunks, first)],
         ),
         chunks,
         block.n_threads,
         block.n_entries * 8.0,
     )  # fmt: skip
+    own[order] = found
     return parts.sum(0)
 
 

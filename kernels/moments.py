@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from hmrf_fast.kernels._jit import kernel
-from hmrf_fast.kernels.prefetch import prefetch_row
+from hmrf_fast.kernels.prefetch import prefetch_visit
 
 
 @kernel
@@ -74,20 +74,19 @@ def scatter_rows(corpus, square, linear, entropy, unit, first, last, out):
 
 
 @kernel
-def scatter_own(corpus, terms, clusters, labels, order, first, last, mass, strength, square, linear, own, out):
-    """Distances of rows order[first:last] to their own centroids, and their part of dJ/da, for directional metrics.
+def scatter_own(corpus, visits, terms, clusters, labels, first, last, mass, strength, square, linear, own, out):
+    """Distances of the rows of visits[first:last] to their own centroids, and their part of dJ/da, for directional metrics.
 
-    IN clusters: ClusterTerms; order (n,) int64: rows sorted by label; mass, strength (n,): a row enters with the power
-    strength + mass * (1 - distance); square (n,), linear (n,) or length 0: coefficients at power 1, see
-    ``scatter_rows``. OUT own (n,) float64, out (d,). Cost: nnz of the rows, twice while they are in the cache, plus d
+    IN visits: Visits of the rows sorted by label; in that order: terms: RowTerms; labels (n,) int32; mass, strength (n,):
+    a row enters with the power strength + mass * (1 - distance); square (n,), linear (n,) or length 0: coefficients at
+    power 1, see ``scatter_rows``. clusters: ClusterTerms. OUT own (n,) float64 in that order, out (d,). Cost: nnz of the rows, twice while they are in the cache, plus d
     per label. What a non-zero reads and what it changes lie side by side: one access to memory in place of two.
     """
     slots = np.zeros((out.size, 2))
     current = -1
     for position in range(first, last):
-        row = order[position]
-        prefetch_row(corpus, order, position + 1)
-        label = labels[row]
+        prefetch_visit(corpus, visits, position)
+        label = labels[position]
         if label != current:
             current = label
             content = clusters.content[label]
@@ -95,8 +94,8 @@ def scatter_own(corpus, terms, clusters, labels, order, first, last, mass, stren
                 slots[m, 0] = clusters.weights[m] * (content[m] * clusters.inverse[label])
         total = 0.0
         other = 0.0
-        begin = corpus.indptr[row]
-        end = corpus.indptr[row + 1]
+        begin = visits.begin[position]
+        end = visits.end[position]
         entry = begin
         while entry + 1 < end:
             total += corpus.values[entry] * slots[np.uint32(corpus.indices[entry]), 0]
@@ -104,13 +103,13 @@ def scatter_own(corpus, terms, clusters, labels, order, first, last, mass, stren
             entry += 2
         if entry < end:
             total += corpus.values[entry] * slots[np.uint32(corpus.indices[entry]), 0]
-        shift = terms.shift[row] if terms.shift.size > 0 else 0.0
-        distance = terms.base[row] + clusters.offset[label]
-        distance += terms.scale[row] * (total + other + shift * clusters.cross[label])
-        own[row] = distance
-        power = strength[row] + mass[row] * (1.0 - distance)
-        second = power * square[row]
-        first_order = power * linear[row] if linear.size > 0 else 0.0
+        shift = terms.shift[position] if terms.shift.size > 0 else 0.0
+        distance = terms.base[position] + clusters.offset[label]
+        distance += terms.scale[position] * (total + other + shift * clusters.cross[label])
+        own[position] = distance
+        power = strength[position] + mass[position] * (1.0 - distance)
+        second = power * square[position]
+        first_order = power * linear[position] if linear.size > 0 else 0.0
         for entry in range(begin, end):
             x = np.float64(corpus.values[entry])
             slots[np.uint32(corpus.indices[entry]), 1] += x * (second * x + first_order)

@@ -14,6 +14,7 @@ from numba.extending import intrinsic
 from hmrf_fast.kernels._jit import JIT_DISABLED, inlined
 
 LINE_BYTES = 64
+VISITS_AHEAD = 2  # rows
 
 
 def ask_for(builder, pointer) -> None:
@@ -65,6 +66,14 @@ def _compiled_prefetch_row(corpus, order, position):
         _prefetch(corpus.values, begin, end)
 
 
+@inlined
+def _compiled_prefetch_visit(corpus, visits, position):
+    later = position + VISITS_AHEAD
+    if later < visits.begin.size:
+        _prefetch(corpus.indices, visits.begin[later], visits.end[later])
+        _prefetch(corpus.values, visits.begin[later], visits.end[later])
+
+
 @intrinsic
 def _compiled_prefetch_line(typingctx, table, line, first, last):
     """See ``prefetch_line``."""
@@ -84,6 +93,10 @@ def _plain_prefetch_row(corpus, order, position):
     pass
 
 
+def _plain_prefetch_visit(corpus, visits, position):
+    pass
+
+
 def _plain_prefetch_line(table, line, first, last):
     pass
 
@@ -93,6 +106,8 @@ def _plain_prefetch_span(array, first, last):
 
 
 prefetch_row = _plain_prefetch_row if JIT_DISABLED else _compiled_prefetch_row
+prefetch_visit = _plain_prefetch_visit if JIT_DISABLED else _compiled_prefetch_visit
+prefetch_visit.__doc__ = """Ask for the non-zeros that a visit (``Visits``) soon after the one at ``position`` reads."""
 prefetch_line = _plain_prefetch_line if JIT_DISABLED else _compiled_prefetch_line
 prefetch_line.__doc__ = """Ask for table[line, first:last] of a contiguous table."""
 prefetch_span = _plain_prefetch_span if JIT_DISABLED else _prefetch

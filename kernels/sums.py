@@ -11,7 +11,7 @@ from __future__ import annotations
 import numpy as np
 
 from hmrf_fast.kernels._jit import kernel
-from hmrf_fast.kernels.prefetch import prefetch_row
+from hmrf_fast.kernels.prefetch import prefetch_row, prefetch_visit
 
 COUNTED_AT_ONCE = 1 << 17
 HEADROOM = 62  # bits below the sign that a sum may use
@@ -43,12 +43,12 @@ def fixed_point_fits(factor: np.ndarray) -> bool:
 
 
 @kernel
-def sum_clusters(corpus, factor, scale, order, ends, first, last, fresh, sums):
+def sum_clusters(corpus, visits, factor, scale, ends, first, last, fresh, sums):
     """Sums of the clusters [first, last): sums[h] INOUT += sum of factor * scale * x over the cluster's rows, from 0
     where ``fresh``.
 
-    IN factor (n,), scale (d,) or (1,) float64; order (n,) int64: rows sorted by label, ends (K + 1,): where each label
-    begins.
+    IN visits: Visits of the rows sorted by label, factor (n,) float64 in that order; scale (d,) or (1,) float64; ends
+    (K + 1,): where each label begins.
     INOUT sums (K, d) int64 or float64. Cost: nnz of the rows plus d per cluster; one cluster's sums stay in the cache.
     """
     for h in range(first, last):
@@ -56,10 +56,9 @@ def sum_clusters(corpus, factor, scale, order, ends, first, last, fresh, sums):
         if fresh:
             total[:] = 0
         for position in range(ends[h], ends[h + 1]):
-            row = order[position]
-            prefetch_row(corpus, order, position + 1)
-            common = factor[row] * (scale[0] if scale.size == 1 else 1.0)
-            for entry in range(corpus.indptr[row], corpus.indptr[row + 1]):
+            prefetch_visit(corpus, visits, position)
+            common = factor[position] * (scale[0] if scale.size == 1 else 1.0)
+            for entry in range(visits.begin[position], visits.end[position]):
                 feature = np.uint32(corpus.indices[entry])
                 part = np.float64(corpus.values[entry]) * common * (1.0 if scale.size == 1 else scale[feature])
                 total[feature] += sums.dtype.type(part)

@@ -20,6 +20,14 @@ class Corpus(NamedTuple):
     n_features: int
 
 
+class Visits(NamedTuple):
+    """Where the non-zeros of rows begin and end, in the order in which a pass visits the rows. Whatever else it needs
+    of each comes in that order, too: looked up by row number, at random places, it would be waited for."""
+
+    begin: np.ndarray  # (n,) int64
+    end: np.ndarray  # (n,) int64
+
+
 class PenaltyGraph(NamedTuple):
     """Everything the E-step must know about constraints; built once per fit.
 
