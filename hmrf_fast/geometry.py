@@ -99,10 +99,10 @@ class Problem(NamedTuple):
         """The rows that listed or implicit constraints touch, in memory."""
         if self.memo.get("touched", NOBODY)[0] is not self.graph.rows:
             order = np.argsort(self.graph.rows)
-            self.memo["touched"] = self.graph.rows, self.graph.rows[order], order, np.argsort(order)
-        _, ascending, order, place = self.memo["touched"]
-        few = self.rows.take(ascending)
-        return few._replace(numbers=few.numbers[place], order=order)
+            few = self.rows.take(self.graph.rows[order])
+            few = few._replace(numbers=few.numbers[np.argsort(order)], order=order)
+            self.memo["touched"] = self.graph.rows, few
+        return self.memo["touched"][1]
 
 
 class Geometry(NamedTuple):

@@ -142,20 +142,22 @@ def _pair_strengths(problem: Problem, geometry: Geometry, labels):
         return strength, None, 0.0
     row_labels = labels[graph.rows]
     same = row_labels[graph.pair_first] == row_labels[graph.pair_second]
-    violated = same != (graph.pair_kind > 0)
-    signed = np.where(violated, graph.pair_weight * graph.pair_kind, 0.0)
-    cannot = -float(signed[graph.pair_kind < 0].sum())
-    share = signed * (1.0 - geometry.phi) if metric.directional else signed * (LN2 if metric.entropic else 1.0)
+    violated = (same != (graph.pair_kind > 0)).nonzero()[0]
+    first, second, kind = graph.pair_first[violated], graph.pair_second[violated], graph.pair_kind[violated]
+    signed = graph.pair_weight[violated] * kind
+    cannot = -float(signed[kind < 0].sum())
+    share = signed * (1.0 - geometry.phi[violated] if metric.directional else LN2 if metric.entropic else 1.0)
     touched = np.zeros(graph.rows.size)
-    for ends in (graph.pair_first, graph.pair_second):
+    for ends in (first, second):
         touched += np.bincount(ends, share, graph.rows.size)
-    first, second = graph.rows[graph.pair_first], graph.rows[graph.pair_second]
-    cross = -geometry.pairs.degree * signed * geometry.pairs.factor[first] * geometry.pairs.factor[second]
-    _, count, phi_sum, implicit_cannot = violations(problem, geometry, labels)
-    if count is not None:
+    factor, cross = geometry.pairs.factor, np.zeros(graph.pair_kind.size)
+    cross[violated] = -geometry.pairs.degree * signed * factor[graph.rows[first]] * factor[graph.rows[second]]
+    if graph.block_ptr.size > 1:
+        _, count, phi_sum, implicit = violations(problem, geometry, labels)
         touched += count - phi_sum if metric.directional else count
+        cannot += implicit
     strength[graph.rows] = touched
-    return strength, cross, cannot + implicit_cannot
+    return strength, cross, cannot
 
 
 def _add_blocks(problem: Problem, geometry: Geometry, labels, result) -> None:
