@@ -14,6 +14,7 @@ from hmrf_fast.geometry import Geometry, Problem, measure
 from hmrf_fast.kernels.metrics import data_cost
 from hmrf_fast.kernels.rng import mix
 from hmrf_fast.kernels.types import ClusterTerms
+from hmrf_fast.listed_pairs import shared_by_pairs
 from hmrf_fast.m_step import SumTable, center_clusters, statistics, sum_rows, table_products, update_sums
 from hmrf_fast.outcomes import EMResult, Progress, Revision
 from hmrf_fast.relocation import refill
@@ -52,6 +53,8 @@ def run(
 
     From the ``Progress`` of an earlier run with the same arguments it goes on to the same bits.
     """
+    if options.learn_weights:
+        shared_by_pairs(problem)  # before distances of pairs are wanted, so that these take no merging of their own
     if geometry is None:
         geometry = measure(problem, np.ones(problem.n_features) if start.weights is None else start.weights)
     return _Loop(problem, options, seed, geometry).run(start)
@@ -60,8 +63,7 @@ def run(
 def revise(problem: Problem, start: Start, changed: np.ndarray, options: Options) -> Revision:
     """New centroids of the changed clusters, for labels set by hand; all others are left as they are."""
     weights = np.ones(problem.n_features) if start.weights is None else start.weights
-    loop = _Loop(problem, options, 0, measure(problem, weights))
-    return loop.revise(start, changed)
+    return _Loop(problem, options, 0, measure(problem, weights)).revise(start, changed)
 
 
 class _Loop:
@@ -205,15 +207,14 @@ class _Loop:
             self.options.prior, self.rate, self.history[-1], self._objective_under,
         )  # fmt: skip
         if geometry is not self.geometry:
-            self.geometry, self.sums = geometry, self.trial
+            self.geometry, self.sums, self.trial = geometry, self.trial, self.sums
             self.stale[:] = True
         self.rate *= 0.9
         self.history.append(objective)
         self.steps.append("W")
 
     def _refill(self) -> None:
-        """Fill emptied clusters; labels, sums and centroids change together, so that J stays the objective of all
-        three."""
+        """Fill emptied clusters; labels, sums and centroids change together: J stays the objective of all three."""
         if self.statistic.mass.all():
             return
         labels, filled = refill(self.problem, self.geometry, self.labels, self.nearest)
@@ -256,14 +257,13 @@ class _Loop:
     def _multiply(self) -> None:
         """Sums times centroids, from which J follows; cost d per stale cluster."""
         which = self.stale.nonzero()[0]
-        found = table_products(self.problem, self.statistic, self.clusters, which)
-        self.product[which], self.square[which] = found
+        self.product[which], self.square[which] = table_products(self.problem, self.statistic, self.clusters, which)
 
     def _objective_under(self, geometry: Geometry, clusters: ClusterTerms) -> float:
         """J under other weights; the sums that it takes are kept for the next E-step, if the weights are accepted."""
         problem, sums = self.problem, self.sums
         if sums is None or problem.metric.directional:  # whose rows change length
-            sums = sum_rows(problem, geometry, self.labels)
+            sums = sum_rows(problem, geometry, self.labels, self.trial)
         self.trial, statistic = sums, statistics(problem, geometry, sums)
         product, _ = table_products(problem, statistic, clusters, np.arange(problem.n_clusters))
         return self._add_rest(data_cost(problem.metric, geometry.base, product, statistic, clusters), geometry)

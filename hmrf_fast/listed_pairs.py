@@ -36,17 +36,23 @@ def pair_phi(problem, pairs: PairTerms, weights: np.ndarray) -> np.ndarray:
     return phi
 
 
+def shared_by_pairs(problem) -> Shared | None:
+    """What the rows of each pair share; they are merged at the first call only. None if there are no pairs, or if they
+    share more than may be remembered."""
+    if "shared" not in problem.memo:
+        listed = problem.graph.pair_kind.size and not problem.potts
+        problem.memo["shared"] = _list_shared(problem, problem.touched) if listed else None
+    return problem.memo["shared"]
+
+
 def pair_products(problem, pairs: PairTerms, strength: np.ndarray) -> np.ndarray:
-    """(d,) the pairs' overlaps feature by feature, each times its strength (m,); rows are merged at the first call
-    only, unless they share more than may be remembered."""
+    """(d,) the pairs' overlaps feature by feature, each times its strength (m,)."""
     result = np.zeros(problem.n_features)
     if not strength.any():
         return result
     few = problem.touched
     first_rows, second_rows = _rows(problem, few)
-    if "shared" not in problem.memo:
-        problem.memo["shared"] = _list_shared(problem, few)
-    shared = problem.memo["shared"]
+    shared = shared_by_pairs(problem)
     if shared is not None:
         add_shared(shared, strength, result)
     else:

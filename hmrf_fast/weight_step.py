@@ -42,21 +42,20 @@ def prior_cost(prior: Prior, weights: np.ndarray) -> float:
 
 
 def gradient(problem: Problem, geometry: Geometry, centers, clusters, sums: Sums, labels, alpha: float) -> np.ndarray:
-    """dJ/da (d,) with the centroids held fixed, without the prior; cost nnz plus K d plus violated pairs.
+    """dJ/da (d,) with the centroids held fixed, without the prior; cost nnz plus K d plus violated pairs. The centroids
+    of directional metrics must be those that minimise J.
 
     Source: KDD 2004, eqs. 18-20, corrected: cosine's is the gradient of the distance, and pairs use that of phi.
     """
     metric = problem.metric
     strength, cross, cannot = _pair_strengths(problem, geometry, labels)
-    agreement = np.zeros(problem.n_clusters)
     if metric.directional:
-        result, agreement = _agreements(problem, geometry, clusters, labels, strength)
+        result = _angular_part(problem, geometry, clusters, labels, strength)
     else:
-        result = _constant_part(problem)
+        result = _constant_part(problem) + metric.centroid_gradient(clusters, centers, sums, alpha)
         if strength.any():
             square, linear = metric.row_coefficients(strength, geometry.rows)
             result = result + _scatter(problem, square, linear, NONE)
-    result = result + metric.centroid_gradient(clusters, centers, sums, agreement, alpha)
     if cross is not None:
         result += pair_products(problem, geometry.pairs, cross)
     _add_blocks(problem, geometry, labels, result)
@@ -65,8 +64,8 @@ def gradient(problem: Problem, geometry: Geometry, centers, clusters, sums: Sums
     return result
 
 
-def _agreements(problem: Problem, geometry: Geometry, clusters, labels, strength) -> tuple[np.ndarray, np.ndarray]:
-    """The rows' part (d,) of a directional metric's gradient, and the summed agreement s (1 - D) of each cluster (K,).
+def _angular_part(problem: Problem, geometry: Geometry, clusters, labels, strength) -> np.ndarray:
+    """The part (d,) that rows and centroids have in a directional metric's gradient.
 
     The grid of chunks, added in order, does not depend on the number of threads.
     """
@@ -77,10 +76,10 @@ def _agreements(problem: Problem, geometry: Geometry, clusters, labels, strength
     n_chunks = min(SCATTER_CHUNKS, problem.row_bounds.size - 1)
     for part in problem.map(_scatter_own, inputs, (own,), (clusters, n_chunks), bounds=pieces):
         result += part
-    own = problem.sample_weight * (1.0 - own)
     if problem.metric.centred:
-        result += ((strength + own) * square) @ geometry.rows.shift**2
-    return result, np.asarray(np.bincount(labels, own, problem.n_clusters), dtype=np.float64)
+        power = strength + problem.sample_weight * (1.0 - own)
+        result += (power * square) @ geometry.rows.shift**2
+    return result
 
 
 def _scatter_own(
@@ -95,7 +94,8 @@ def _scatter_own(
     parts = np.empty((chunks.size - 1, block.corpus.n_features))
     pool.run_chunks(
         lambda first, last: scatter_own(
-            block.corpus, visits, terms, clusters, labels, first, last, *powers, found, parts[np.searchsorted(chunks, first)],
+            block.corpus, visits, terms, clusters, labels, first, last, *powers, found,
+            parts[np.searchsorted(chunks, first)],
         ),
         chunks,
         block.n_threads,

@@ -117,10 +117,8 @@ class Metric:
             products(sums.linear, sums.inverse, sums.lean, terms.content, terms.weights, clusters, product, square)
         return product * terms.inverse[clusters], square
 
-    def centroid_gradient(
-        self, terms: ClusterTerms, centers, sums: Sums, agreement: np.ndarray, alpha: float
-    ) -> np.ndarray:
-        """(d,) the part of dJ/da that needs no pass over the rows; ``agreement`` = summed s_i (1 - D_i) per cluster."""
+    def centroid_gradient(self, terms: ClusterTerms, centers, sums: Sums, alpha: float) -> np.ndarray:
+        """(d,) the part of dJ/da that needs no pass over the rows, for metrics that are linear in the weights."""
         raise NotImplementedError
 
     def row_coefficients(self, strength: np.ndarray, terms: RowTerms) -> tuple[np.ndarray, np.ndarray]:
@@ -162,9 +160,6 @@ class _Directional(Metric):
         # number here, or `predict` would break ties between equal centroids in another way than the fit.
         inverse = np.where(np.abs(square - 1.0) <= 1e-12, 1.0, _invert(np.sqrt(square)))
         return inverse, np.zeros_like(square), inverse * total if self.centred else np.zeros_like(square)
-
-    def centroid_gradient(self, terms, centers, sums, agreement, alpha):
-        return _slopes(centers, sums, 0.5 * agreement, 1.0)
 
     def row_coefficients(self, strength, terms):
         square = 0.5 * strength * terms.scale**2
@@ -219,8 +214,10 @@ class SquaredEuclidean(Metric):
     def offsets(self, square, total, logs, alpha, weights):
         return np.ones(square.size), square, np.zeros(square.size)
 
-    def centroid_gradient(self, terms, centers, sums, agreement, alpha):
-        return _slopes(centers, sums, sums.mass, 2.0)
+    def centroid_gradient(self, terms, centers, sums, alpha):
+        result = np.zeros(centers.shape[1])
+        add_slopes(sums.linear, sums.inverse, sums.lean, centers, sums.mass, 2.0, 0, result.size, result)
+        return result
 
     def row_coefficients(self, strength, terms):
         return strength, NONE
@@ -258,19 +255,13 @@ class IDivergence(Metric):
             offset = offset + alpha * (even * (np.log(even) - 1.0) * weights.sum() - even * logs + total)
         return np.ones_like(square), offset, np.zeros_like(square)
 
-    def centroid_gradient(self, terms, centers, sums, agreement, alpha):
+    def centroid_gradient(self, terms, centers, sums, alpha):
         result = np.zeros(centers.shape[1])
         add_entropic_slopes(sums.linear, sums.inverse, centers, terms.content, sums.mass, alpha, 0, result.size, result)
         return result
 
     def row_coefficients(self, strength, terms):
         return NONE, strength * -terms.scale  # on linear terms: d phi / da of features only one row has is x ln 2
-
-
-def _slopes(centers, sums: Sums, quadratic: np.ndarray, slope: float) -> np.ndarray:
-    result = np.zeros(centers.shape[1])
-    add_slopes(sums.linear, sums.inverse, sums.lean, centers, quadratic, slope, 0, result.size, result)
-    return result
 
 
 def _fixed_point(sums: Sums) -> Sums:
