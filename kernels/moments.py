@@ -88,12 +88,13 @@ def scatter_own(corpus, visits, terms, clusters, labels, first, last, mass, stre
     """Distances of the rows of visits[first:last] to their own centroids, and dJ/da without pairs, for directional
     metrics.
 
-    Under the centroid c that minimises J, of length 1, a row of mass s at distance D adds s (1 - D) / 2 (x^2 / |x|_a^2 -
-    c^2) to it, since the s (1 - D) of a cluster add up to the length of its summed rows.
+    Under the centroid c that minimises J, of length 1, a row of mass s at distance D adds s (1 - D) / 2 times (x^2 /
+    |x|_a^2 - c^2) to it, since the s (1 - D) of a cluster add up to the length of its summed rows.
     IN visits: Visits of the rows sorted by label; in that order: terms: RowTerms; labels (n,) int32; mass, strength
     (n,): x enters with the power strength + mass * (1 - distance); square (n,), linear (n,) or length 0: coefficients
     at power 1, see ``scatter_rows``. IN clusters: ClusterTerms. OUT own (n,) float64, also in that order, out (d,).
-    Cost: nnz of the rows, twice while they are in the cache, plus d per label. What a non-zero reads and what it changes lie side by side: one access to memory in place of two.
+    Cost: nnz of the rows, twice while they are in the cache, plus d per label. What a non-zero reads and what it
+    changes lie side by side: one access to memory in place of two.
     """
     slots = np.zeros((out.size, 2))
     current, agreed = -1, 0.0
