@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import threading
+from collections import deque
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from itertools import pairwise
@@ -42,19 +43,37 @@ def _pool(n_threads: int) -> ThreadPoolExecutor:
 
 
 def run_chunks(task: Callable[[int, int], object], bounds: np.ndarray, n_threads: int, work: float) -> list:
-    """Call ``task(first, last)`` for consecutive bounds, results in order; serial when the work is small."""
+    """Call ``task(first, last)`` for consecutive bounds, results in order; serial when the work is small.
+
+    The caller works, too: it has begun before others wake up, and does everything where all others are busy.
+    """
     if bounds.size == 2:
         return [task(int(bounds[0]), int(bounds[1]))]
     spans: Sequence[tuple[int, int]] = list(pairwise(bounds.tolist()))
     if n_threads == 1 or work < SERIAL_WORK:
         return [task(first, last) for first, last in spans]
-    futures = [_pool(n_threads).submit(task, first, last) for first, last in spans]
-    try:
-        return [future.result() for future in futures]
-    except BaseException:
-        for future in futures:
-            future.cancel()
-        raise
+    results: list[object] = [None] * len(spans)
+    waiting = deque(enumerate(spans))
+
+    def take_chunks() -> None:
+        """Whoever fails leaves nothing for the others to do."""
+        try:
+            while waiting:
+                try:
+                    number, (first, last) = waiting.popleft()
+                except IndexError:  # somebody else was faster
+                    return
+                results[number] = task(first, last)
+        except BaseException:
+            waiting.clear()
+            raise
+
+    helpers = [_pool(n_threads).submit(take_chunks) for _ in range(min(n_threads, len(spans)) - 1)]
+    take_chunks()
+    for helper in helpers:
+        if not helper.cancel():
+            helper.result()
+    return results
 
 
 def row_chunks(indptr: np.ndarray) -> np.ndarray:
