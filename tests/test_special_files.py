@@ -205,7 +205,7 @@ def test_parquet_columns_of_one_name(tmp_path):
     [
         (lambda file: file["X/indices"].__setitem__(0, 10**6), "ind"),
         (lambda file: file["X/indices"].__setitem__(0, -5), "ind"),
-        (lambda file: file["X"].attrs.__setitem__("shape", [4, 3]), "4 rows and has 5"),
+        (lambda file: file["X"].attrs.__setitem__("shape", [4, 3]), "X is 4 x 3, but obs has 5"),
         (lambda file: file["X"].attrs.__setitem__("shape", [5, 7]), "and var 3 names"),
     ],
 )

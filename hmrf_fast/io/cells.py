@@ -11,7 +11,9 @@ import scipy.sparse as sp
 
 from hmrf_fast.errors import FileError, HMRFError, in_short
 from hmrf_fast.io.blocks import ENTRIES, Reader, row_spans
+from hmrf_fast.io.matrix_file import refuse_shape
 from hmrf_fast.io.sources import missing, no_such_file
+from hmrf_fast.memory import refuse_without
 
 __all__ = ["cell_blocks"]
 
@@ -33,23 +35,28 @@ def cell_blocks(path: Path, piecewise: bool) -> Reader:
         with h5py.File(path, "r") as file:
             if "X" not in file:
                 raise FileError(f"{path}: has no matrix X")
-            kind = file["X"].attrs.get("encoding-type")
-            if isinstance(file["X"], h5py.Dataset):
-                blocks = _dense(file["X"], piecewise)
-            elif kind == "csr_matrix":
-                blocks = _sparse(file["X"], piecewise)
+            X = file["X"]
+            shape = tuple(map(int, X.shape if isinstance(X, h5py.Dataset) else X.attrs["shape"]))
+            if len(shape) != 2:
+                raise ValueError(f"X has {len(shape)} axes, not rows and columns")
+            refuse_shape(path, shape)
+            if isinstance(X, h5py.Dataset):
+                blocks = _dense(path, X, piecewise)
+            elif X.attrs.get("encoding-type") == "csr_matrix":
+                blocks = _sparse(path, X, piecewise)
             else:
-                blocks = iter([read_elem(file["X"])])
-            size = (0, 0)
+                _refuse_large(path, X)
+                blocks = iter([read_elem(X)])
+            # Names first: they are as many as the file holds, and X may be larger in words alone.
+            _refuse_large(path, file["obs"], file["var"])
+            rows, columns = read_elem(file["obs"]), read_elem(file["var"])
+            if (len(rows), len(columns)) != shape:
+                raise FileError(
+                    f"{path}: X is {shape[0]} x {shape[1]}, but obs has {len(rows)} and var {len(columns)} names"
+                )
             for block in blocks:
                 _refuse_damaged(block)
-                size = size[0] + block.shape[0], block.shape[1]
                 yield block
-            rows, columns = read_elem(file["obs"]), read_elem(file["var"])
-            if (len(rows), len(columns)) != size:
-                raise FileError(
-                    f"{path}: X is {size[0]} x {size[1]}, but obs has {len(rows)} and var {len(columns)} names"
-                )
             ids, names = rows.index.astype(str).tolist(), columns.index.astype(str).tolist()
             told = [None if one != one else str(one) for one in rows["label"]] if "label" in rows else None
     except HMRFError:
@@ -67,18 +74,40 @@ def _refuse_damaged(block: Any) -> None:
         block.check_format(full_check=True)
 
 
-def _dense(array: Any, piecewise: bool) -> Iterator[np.ndarray]:
+def _refuse_large(path: Path, *elements: Any) -> None:
+    """Raise if what is said to lie in groups and arrays does not fit into memory: HDF5 need not hold it to say so."""
+    sizes: list[int] = []
+
+    def add(name: str, one: Any) -> None:
+        if hasattr(one, "dtype"):
+            sizes.append(int(one.size or 0) * one.dtype.itemsize)
+
+    for element in elements:
+        add("", element)
+        if hasattr(element, "visititems"):
+            element.visititems(add)
+    names = " and ".join(element.name for element in elements)
+    refuse_without(f"{path}", sum(sizes), names)
+
+
+def _dense(path: Path, array: Any, piecewise: bool) -> Iterator[np.ndarray]:
     n_rows, n_columns = array.shape
     step = max(1, ENTRIES // max(n_columns, 1)) if piecewise else max(n_rows, 1)
+    refuse_without(f"{path}", step * n_columns * array.dtype.itemsize, f"{step} rows of {n_columns} columns")
     for first in range(0, max(n_rows, 1), step):
         yield array[first : first + step]
 
 
-def _sparse(group: Any, piecewise: bool) -> Iterator[sp.csr_matrix]:
+def _sparse(path: Path, group: Any, piecewise: bool) -> Iterator[sp.csr_matrix]:
+    _refuse_large(path, group["indptr"])
     indptr, (n_rows, n_columns) = group["indptr"][:], map(int, group.attrs["shape"])
     if indptr.size != n_rows + 1:
         raise ValueError(f"X is said to have {n_rows} rows and has {indptr.size - 1}")
+    data, indices = group["data"], group["indices"]
     for first, last in row_spans(indptr, piecewise):
         span = slice(int(indptr[first]), int(indptr[last]))
-        numbers = group["data"][span], group["indices"][span], indptr[first : last + 1] - indptr[first]
-        yield sp.csr_matrix(numbers, (last - first, n_columns))
+        size = (span.stop - span.start) * (data.dtype.itemsize + indices.dtype.itemsize)
+        refuse_without(f"{path}", size, f"the values of rows {first} to {last - 1}")
+        yield sp.csr_matrix(
+            (data[span], indices[span], indptr[first : last + 1] - indptr[first]), (last - first, n_columns)
+        )

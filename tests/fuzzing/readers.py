@@ -29,7 +29,9 @@ from hmrf_fast.archive import read_archive, write_archive
 from hmrf_fast.checkpoint_file import FORMAT as CHECKPOINT_FORMAT
 from hmrf_fast.checkpoint_file import read_place
 from hmrf_fast.errors import HMRFError
+from hmrf_fast.io import DataSet, read, write
 from hmrf_fast.io.constraints import read_constraints
+from hmrf_fast.io.tables import write_table
 from hmrf_fast.io.weights import read_weights
 from hmrf_fast.persistence import FORMAT as MODEL_FORMAT
 from hmrf_fast.rows.disk import DiskRows
@@ -122,6 +124,27 @@ def _mtx_seeds() -> list[bytes]:
         gzip.compress(b"%%MatrixMarket matrix coordinate pattern symmetric\n3 3 2\n1 1\n2 1\n"),
         b"%%MatrixMarket matrix coordinate complex general\n2 2 1\n1 1 1.0 2.0\n",
     ]
+
+
+def _cells(X: sp.spmatrix | np.ndarray) -> bytes:
+    labels = ["a", "b", None] * (ROWS // 3)
+    return _written(lambda path: write(DataSet(X, IDS, labels=labels, feature_names=list("uvwxyz")), path), "a.h5ad")
+
+
+def _h5ad_seeds() -> list[bytes]:
+    """By rows, by columns and dense; read once, so that what is imported late is there before the watch begins."""
+    seeds = [_cells(kind(_matrix())) for kind in (sp.csr_matrix, sp.csc_matrix, sp.csr_matrix.toarray)]
+    for seed in seeds:
+        _written(lambda path, seed=seed: (path.write_bytes(seed), read(path)), "a.h5ad")
+    return seeds
+
+
+def _parquet_seeds() -> list[bytes]:
+    tables = (
+        {"id": IDS, "x": np.arange(ROWS) / 2, "y": range(ROWS), "label": ["a", None] * (ROWS // 2)},
+        {"text": ["one two", "two", "one one"], "more": [[1], [], None], "id": [b"p", b"q", b"r"]},
+    )
+    return [_written(lambda path, table=table: write_table(path, table), "a.parquet") for table in tables]
 
 
 def _model() -> HMRFKMeans:
@@ -219,6 +242,8 @@ def _readers() -> dict[str, Reader]:
         "svmlight": Reader(".svm", read_both_ways, lambda: [svm, gzip.compress(svm), b"1 qid:3 1:2\n"]),
         "jsonl": Reader(".jsonl", read_both_ways, lambda: texts),
         "csv": Reader(".csv", read_both_ways, lambda: [b"id,x,y\na,1,2\nb,3,4\n", b'text,label\n"a, b",1\nc d,2\n']),
+        "h5ad": Reader(".h5ad", read_both_ways, _h5ad_seeds),
+        "parquet": Reader(".parquet", read_both_ways, _parquet_seeds),
         "constraints": Reader(".csv", lambda path: read_constraints(path, ROWS, IDS), lambda: pairs),
         "json_constraints": Reader(".jsonl", lambda path: read_constraints(path, ROWS, IDS), lambda: json_pairs),
         "weights": Reader(".csv", lambda path: read_weights(path, ROWS, IDS), lambda: weights),
