@@ -7,13 +7,11 @@ memory out of proportion to the file.
 from __future__ import annotations
 
 import gzip
-import io
 import json
 import shutil
 import sys
 import tempfile
 import warnings
-import zipfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import NamedTuple
@@ -21,6 +19,7 @@ from typing import NamedTuple
 import numpy as np
 import scipy.io
 import scipy.sparse as sp
+from fuzzing.mutations import INSIDES, mutated
 from fuzzing.pieces import read_both_ways
 
 from hmrf_fast import HMRFKMeans, load
@@ -264,52 +263,11 @@ def _readers() -> dict[str, Reader]:
 READERS = _readers()
 
 
-def repacked(content: bytes, rng: np.random.Generator) -> bytes:
-    """A zip file with a mutated member and a right checksum, so that what lies behind the checksum is reached."""
-    try:
-        with zipfile.ZipFile(io.BytesIO(content)) as members:
-            parts = {name: members.read(name) for name in members.namelist()}
-    except (zipfile.BadZipFile, ValueError, NotImplementedError, OSError, RuntimeError, EOFError):
-        return content
-    if not parts:
-        return content
-    chosen, stream = list(parts)[rng.integers(len(parts))], io.BytesIO()
-    with zipfile.ZipFile(stream, "w") as members:
-        for name, part in parts.items():
-            members.writestr(name, mutated(part, rng) if name == chosen else part)
-    return stream.getvalue()
-
-
-def mutated(content: bytes, rng: np.random.Generator) -> bytes:
-    """A few bytes changed, cut, repeated or put in; digits become other numbers, since readers trust these."""
-    data = bytearray(content)
-    for _ in range(int(rng.integers(1, 4))):
-        place, kind = int(rng.integers(len(data) + 1)), int(rng.integers(6))
-        length = int(rng.integers(1, 9))
-        if kind == 0:
-            data[place : place + length] = rng.bytes(length)
-        elif kind == 1:
-            del data[place : place + length]
-        elif kind == 2:
-            data[place:place] = data[max(0, place - length) : place]
-        elif kind == 3:
-            data = data[: max(1, place)]
-        else:
-            digits = [k for k, byte in enumerate(data) if 48 <= byte <= 57]
-            if digits:
-                spot = digits[int(rng.integers(len(digits)))]
-                data[spot : spot + 1] = _NUMBERS[int(rng.integers(len(_NUMBERS)))]
-    return bytes(data)
-
-
-_NUMBERS = [b"-1", b"0", b"9", b"99999999999", b"1e999", b"nan", b"2147483648", b"9223372036854775808", b"null", b"[]"]
-
-
 def examples(name: str, count: int, seed: int) -> Iterator[bytes]:
     """The files to begin with, and then mutations of these."""
     seeds, rng = READERS[name].seeds(), np.random.default_rng(seed)
     yield from seeds
     for number in range(count):
         seed_file = seeds[number % len(seeds)]
-        zipped = seed_file[:2] == b"PK" and rng.random() < 0.7
-        yield repacked(seed_file, rng) if zipped else mutated(seed_file, rng)
+        inside = INSIDES.get(seed_file[:2]) if rng.random() < 0.7 else None
+        yield (inside or mutated)(seed_file, rng)

@@ -46,10 +46,16 @@ class Target(NamedTuple):
 
 
 TARGETS = (
-    Target("kernels/metrics.py", ("test_centroid_tables", "test_oracle", "test_objective", "test_oracle_cases"), compiled=False),
+    Target(
+        "kernels/metrics.py",
+        ("test_centroid_tables", "test_oracle", "test_objective", "test_oracle_cases"),
+        compiled=False,
+    ),
     Target("kernels/mahalanobis.py", ("test_mahalanobis",), compiled=False),
     Target("kernels/pairs.py", ("test_objective", "test_kernels"), compiled=False),
-    Target("kernels/centroids.py", ("test_centroid_tables", "test_objective", "test_e_step", "test_oracle"), compiled=False),
+    Target(
+        "kernels/centroids.py", ("test_centroid_tables", "test_objective", "test_e_step", "test_oracle"), compiled=False
+    ),
     Target("kernels/moments.py", ("test_objective", "test_kernels", "test_oracle"), compiled=False),
     Target("kernels/closure.py", ("test_e_step", "test_objective"), compiled=False),
     Target("kernels/closure_energy.py", ("test_e_step", "test_objective"), compiled=False),
