@@ -45,7 +45,7 @@ def __dir__() -> list[str]:
 
 def in_short(error: BaseException | str) -> str:
     """What another library's error says, in one line that may be part of a sentence."""
-    told = " ".join(str(error).split())
+    told = " ".join(str(error).split()) or type(error).__name__
     return told if len(told) <= 300 else f"{told[:300]} ..."
 
 

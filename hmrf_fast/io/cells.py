@@ -41,6 +41,7 @@ def cell_blocks(path: Path, piecewise: bool) -> Reader:
                 raise ValueError(f"X has {len(shape)} axes, not rows and columns")
             refuse_shape(path, shape)
             if isinstance(X, h5py.Dataset):
+                _refuse_damaged(X)
                 blocks = _dense(path, X, piecewise)
             elif X.attrs.get("encoding-type") == "csr_matrix":
                 blocks = _sparse(path, X, piecewise)

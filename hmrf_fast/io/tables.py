@@ -13,8 +13,10 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from hmrf_fast.atomic import replace_file
-from hmrf_fast.errors import FileError, in_short
+from hmrf_fast.errors import FileError, HMRFError, in_short
+from hmrf_fast.io.blocks import ROWS
 from hmrf_fast.io.sources import STDIN, kind_of, missing, no_such_file, read_bytes, text_lines
+from hmrf_fast.memory import refuse_without
 
 __all__ = ["FORMATS", "Table", "read_table", "table_blocks", "write_table"]
 
@@ -22,6 +24,7 @@ FORMATS = {
     "jsonl": "jsonl", "ndjson": "jsonl", "json": "jsonl", "csv": "csv", "tsv": "tsv", "parquet": "parquet",
     "pq": "parquet", "txt": "lines", "text": "lines",
 }  # fmt: skip
+CELL = 16  # bytes that a cell takes at least beside its value, in Arrow and as an object
 
 
 class Table(NamedTuple):
@@ -217,19 +220,34 @@ def _parquet(path: str | os.PathLike[str], n_rows: int | None) -> Iterator[Table
         raise missing("pyarrow", "parquet", path) from None
     at_once = n_rows is None or str(path) == STDIN
     source = pyarrow.BufferReader(read_bytes(path, lines=False)) if at_once else _there(path)
-    first = 0
+    first = held = 0
     try:
         with pyarrow.parquet.ParquetFile(source) as file:
             names = file.schema_arrow.names
             twice = next((name for name in names if names.count(name) > 1), None)
             if twice is not None:
                 raise FileError(f"{path}: has two columns {twice!r}; rename one")
-            for batch in [file.read()] if n_rows is None else file.iter_batches(n_rows):
-                yield Table(str(path), batch.to_pydict(), None, batch.num_rows, first)
+            whole: dict[str, list[Any]] = {name: [] for name in names}
+            n_cells = len(names) * (file.metadata.num_rows if n_rows is None else 0)
+            refuse_without(f"{path}", CELL * n_cells, f"{n_cells} cells")
+            for batch in file.iter_batches(n_rows or ROWS):
+                columns = [one.dictionary_decode() if hasattr(one, "dictionary") else one for one in batch.columns]
+                # A small file may unpack to any size: what repeats is written once.
+                size = sum(one.nbytes for one in columns) + CELL * len(names) * batch.num_rows
+                held = size + (held if n_rows is None else 0)
+                refuse_without(f"{path}", held, "its content")
+                cells = {name: one.to_pylist() for name, one in zip(names, columns, strict=True)}
+                if n_rows is None:
+                    for name in names:
+                        whole[name] += cells[name]
+                else:
+                    yield Table(str(path), cells, None, batch.num_rows, first)
                 first += batch.num_rows
-            if first == 0 and n_rows is not None:
-                yield Table(str(path), {name: [] for name in names}, None, 0)
-    except (pyarrow.ArrowException, OSError) as error:
+            if n_rows is None or first == 0:
+                yield Table(str(path), whole, None, first)
+    except (pyarrow.ArrowException, OSError, MemoryError) as error:
+        if isinstance(error, HMRFError):
+            raise
         raise FileError(f"{path}: cannot be read as Parquet ({in_short(error)}); write it anew") from error
 
 

@@ -59,7 +59,7 @@ TARGETS = (
     Target("kernels/moments.py", ("test_objective", "test_kernels", "test_oracle"), compiled=False),
     Target("kernels/closure.py", ("test_e_step", "test_objective"), compiled=False),
     Target("kernels/closure_energy.py", ("test_e_step", "test_objective"), compiled=False),
-    Target("kernels/icm.py", ("test_e_step", "test_objective"), compiled=False),
+    Target("kernels/icm.py", ("test_label_costs", "test_e_step", "test_objective"), compiled=False),
     Target("kernels/placement.py", ("test_placement", "test_feasibility", "test_e_step"), compiled=False),
     Target("kernels/evidence.py", ("test_evidence",), compiled=False),
     Target("hmrf_fast/evidence.py", ("test_evidence",)),
