@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from itertools import pairwise, product
+from itertools import product
 
 import numpy as np
 from engine_helpers import examples, graph_of
@@ -12,6 +12,7 @@ from oracle import CANNOT_LINK
 from strategies import random_states
 
 from hmrf_fast.kernels.placement import place_by_saturation, place_exactly, repair
+from hmrf_fast.kernels.rng import below
 
 
 def random_graph(rng, n, density):
@@ -78,26 +79,30 @@ def test_a_repair_moves_a_node_in_conflict_to_where_it_has_fewest(rng, n, K, den
     assert labels[node] == min(others, key=lambda h: (taken[h], costs[node, h], h))
 
 
-def test_a_repair_does_not_go_back_and_forth():
-    """Two tied nodes and one label too few for all: each label is barred for a while after it was left."""
-    graph, partners = random_graph(np.random.default_rng(0), 5, 1.0)
-    costs, seed = np.zeros((5, 4)), np.uint64(3)
-    states = []
-    for steps in range(60):
-        labels = np.zeros(5, np.int32)
-        left = repair(costs, graph, labels, seed, steps)
-        assert left == len(in_conflict(partners, labels)) > 0
-        states.append(labels)
-    last_left: dict[tuple[int, int], int] = {}
-    for step, (one, other) in enumerate(pairwise(states), start=1):
-        changed = np.flatnonzero(one != other)
-        assert changed.size <= 1  # none where a node got back the label that was barred for longest
-        for node in changed:
-            conflicts = len(in_conflict(partners, one))
-            until = last_left.get((node, other[node]), 0)
-            free = [h for h in range(4) if h != one[node] and last_left.get((node, h), 0) <= step]
-            assert until <= step or not free
-            last_left[node, one[node]] = step + 10 + conflicts
+def repaired(partners, costs, labels, seed, n_steps):
+    """The same search over sets: a label that a node has left is barred for a while."""
+    labels, barred, K = labels.copy(), np.zeros(costs.shape, int), costs.shape[1]
+    for step in range(1, n_steps + 1):
+        conflicts = in_conflict(partners, labels)
+        if not conflicts:
+            break
+        node = conflicts[below(seed, np.uint64(step), len(conflicts))]
+        taken = held(partners[node], labels, K)
+        free = [h for h in range(K) if h != labels[node] and barred[node, h] <= step]
+        new = min(free, key=lambda h: (taken[h], costs[node, h], h)) if free else barred[node].argmin()
+        barred[node, labels[node]], labels[node] = step + 10 + len(conflicts), new
+    return labels
+
+
+@examples(60)
+@given(rng=random_states(), n=st.integers(4, 9), K=st.integers(2, 4), n_steps=st.integers(0, 60))
+def test_a_repair_does_not_go_back_and_forth(rng, n, K, n_steps):
+    graph, partners = random_graph(rng, n, 0.9)
+    costs, seed = costs_of(rng, len(partners), K), np.uint64(rng.integers(2**32))
+    labels = rng.integers(0, K, len(partners)).astype(np.int32)
+    expected = repaired(partners, costs, labels, seed, n_steps)
+    assert repair(costs, graph, labels, seed, n_steps) == len(in_conflict(partners, labels))
+    assert labels.tolist() == expected.tolist()
 
 
 @examples(60)
@@ -115,5 +120,10 @@ def test_the_exact_search_finds_a_labelling_where_there_is_one(rng, n, K, densit
     told = labels[nodes]  # the first of them in the order of the nodes, labels numbered as they appear
     first = min(one for one in (tuple(one[k] for k in nodes) for one in possible))
     assert tuple(told.tolist()) == first
-    assert place_exactly(graph, K, nodes, labels, size) in (1, -1)
+    least = [max(first[:k], default=-1) + 1 for k in range(size)]  # of labels, each node has the lowest it can
+    greedy = all(
+        first[k] == min({*range(least[k] + 1)} - {first[j] for j in range(k) if nodes[j] in partners[nodes[k]]})
+        for k in range(size)
+    )
+    assert place_exactly(graph, K, nodes, labels, size) == (1 if greedy else -1)
     assert place_exactly(graph, K, nodes, labels, size - 1) == -1  # a step per node is the least
