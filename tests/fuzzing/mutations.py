@@ -13,6 +13,7 @@ _ARRAYS = (
     -1, 0, 10**12, np.nan, "text", b"\xff", [], [0, 1, 99], [1.5, -np.inf], [[1, 2], [3, 4]], ["a", "b"], [True, False],
     1j, np.array((1, 2.0), "i4,f8"), "csr_matrix", "csc_matrix", "array", "dataframe", "categorical", "string-array",
 )  # fmt: skip
+_LENGTHS = (0, 3, 12, 13, 10**6, 10**12)
 
 
 def repacked(content: bytes, rng: np.random.Generator) -> bytes:
@@ -53,32 +54,42 @@ def mutated(content: bytes, rng: np.random.Generator) -> bytes:
     return bytes(data)
 
 
-def rewritten(content: bytes, rng: np.random.Generator) -> bytes:
-    """An HDF5 file in which an array or an attribute is another, longer than it was, or gone."""
+class Choices:
+    """Bytes as a row of choices; where they end, always the first."""
+
+    def __init__(self, content: bytes):
+        self._left = iter(content)
+
+    def of(self, count: int) -> int:
+        """A number below ``count``, at most 256."""
+        return next(self._left, 0) % count
+
+
+def rewritten(content: bytes, choices: Choices) -> bytes:
+    """An HDF5 file in which an array or an attribute is another, longer than it was, or gone.
+
+    Bytes are not changed: the HDF5 library hangs on some files, and no reader above it can help that."""
     stream = io.BytesIO(content)
     with h5py.File(stream, "r+") as file:
         names: list[str] = []
         file.visit(names.append)
-        name = names[rng.integers(len(names))]
-        one, value, kind = file[name], _ARRAYS[rng.integers(len(_ARRAYS))], int(rng.integers(5))
-        attributes = sorted(one.attrs)
-        if kind < 2 and attributes:
-            one.attrs[attributes[rng.integers(len(attributes))]] = value
-        elif kind == 2 and isinstance(one, h5py.Dataset):
-            told, dtype, length = dict(one.attrs), one.dtype, int(rng.choice([0, 3, 13, 10**6, 10**12]))
+        if not names:
+            return content
+        name = names[choices.of(len(names))]
+        one, value, kind = file[name], _ARRAYS[choices.of(len(_ARRAYS))], choices.of(5)
+        told, array = dict(one.attrs), isinstance(one, h5py.Dataset)
+        if kind < 2 and told:
+            one.attrs[sorted(told)[choices.of(len(told))]] = value
+        elif kind == 2 and array:
+            dtype, length = one.dtype, _LENGTHS[choices.of(len(_LENGTHS))]
             del file[name]
-            longer = file.create_dataset(name, (length,), dtype, maxshape=(None,), chunks=(100,))
-            longer.attrs.update(told)
+            file.create_dataset(name, (length,), dtype, maxshape=(None,), chunks=(100,)).attrs.update(told)
         elif kind == 3:
             del file[name]
-        elif isinstance(one, h5py.Dataset):
-            told = dict(one.attrs)
+        elif array:
             del file[name]
             file[name] = value
             file[name].attrs.update(told)
         else:
             one["more"] = value
     return stream.getvalue()
-
-
-INSIDES = {b"PK": repacked, b"\x89H": rewritten}

@@ -19,7 +19,7 @@ from typing import NamedTuple
 import numpy as np
 import scipy.io
 import scipy.sparse as sp
-from fuzzing.mutations import INSIDES, mutated
+from fuzzing.mutations import Choices, mutated, repacked, rewritten
 from fuzzing.pieces import read_both_ways
 
 from hmrf_fast import HMRFKMeans, load
@@ -130,12 +130,27 @@ def _cells(X: sp.spmatrix | np.ndarray) -> bytes:
     return _written(lambda path: write(DataSet(X, IDS, labels=labels, feature_names=list("uvwxyz")), path), "a.h5ad")
 
 
-def _h5ad_seeds() -> list[bytes]:
-    """By rows, by columns and dense; read once, so that what is imported late is there before the watch begins."""
-    seeds = [_cells(kind(_matrix())) for kind in (sp.csr_matrix, sp.csc_matrix, sp.csr_matrix.toarray)]
-    for seed in seeds:
-        _written(lambda path, seed=seed: (path.write_bytes(seed), read(path)), "a.h5ad")
-    return seeds
+def _read_cells() -> Callable[[Path], object]:
+    """By rows, by columns or dense, changed as the bytes of the file say."""
+    kinds = [_cells(kind(_matrix())) for kind in (sp.csr_matrix, sp.csc_matrix, sp.csr_matrix.toarray)]
+    for kind in kinds:  # what is imported late must be there before the watch begins
+        _written(lambda path, kind=kind: (path.write_bytes(kind), read(path)), "a.h5ad")
+
+    def reads(path: Path) -> None:
+        choices = Choices(path.read_bytes())
+        content = kinds[choices.of(len(kinds))]
+        watch.on = False
+        try:
+            for _ in range(choices.of(4)):
+                content = rewritten(content, choices)
+        except (ValueError, TypeError, KeyError, OSError, RuntimeError):
+            return  # not everything can be written
+        finally:
+            watch.on = True
+        path.with_suffix(".h5ad").write_bytes(content)
+        read_both_ways(path.with_suffix(".h5ad"))
+
+    return reads
 
 
 def _parquet_seeds() -> list[bytes]:
@@ -241,7 +256,7 @@ def _readers() -> dict[str, Reader]:
         "svmlight": Reader(".svm", read_both_ways, lambda: [svm, gzip.compress(svm), b"1 qid:3 1:2\n"]),
         "jsonl": Reader(".jsonl", read_both_ways, lambda: texts),
         "csv": Reader(".csv", read_both_ways, lambda: [b"id,x,y\na,1,2\nb,3,4\n", b'text,label\n"a, b",1\nc d,2\n']),
-        "h5ad": Reader(".h5ad", read_both_ways, _h5ad_seeds),
+        "h5ad": Reader(".choices", _read_cells(), lambda: [bytes(range(k, k + 12)) for k in range(0, 240, 12)]),
         "parquet": Reader(".parquet", read_both_ways, _parquet_seeds),
         "constraints": Reader(".csv", lambda path: read_constraints(path, ROWS, IDS), lambda: pairs),
         "json_constraints": Reader(".jsonl", lambda path: read_constraints(path, ROWS, IDS), lambda: json_pairs),
@@ -269,5 +284,5 @@ def examples(name: str, count: int, seed: int) -> Iterator[bytes]:
     yield from seeds
     for number in range(count):
         seed_file = seeds[number % len(seeds)]
-        inside = INSIDES.get(seed_file[:2]) if rng.random() < 0.7 else None
-        yield (inside or mutated)(seed_file, rng)
+        zipped = seed_file[:2] == b"PK" and rng.random() < 0.7
+        yield repacked(seed_file, rng) if zipped else mutated(seed_file, rng)
