@@ -147,6 +147,24 @@ def test_members_packed_by_other_methods(method, tmp_path):
         read(tmp_path / "x.npz")
 
 
+@pytest.mark.parametrize("stored", [False, True])
+@pytest.mark.parametrize("what", ["name", "text", "time"])
+def test_parquet_with_values_that_python_has_not(what, stored, tmp_path):
+    """Arrow does not look at them; who asks for them as objects is told by other errors than Arrow's."""
+    pyarrow, parquet = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
+    values = {
+        "name": [1.5],
+        "text": pyarrow.array([b"a\xff"]).view(pyarrow.string()),
+        "time": pyarrow.array([2**62], pyarrow.timestamp("us")),
+    }[what]
+    parquet.write_table(pyarrow.table({"text": values}), tmp_path / "x.parquet", store_schema=False)
+    if what == "name":
+        content = (tmp_path / "x.parquet").read_bytes()
+        (tmp_path / "x.parquet").write_bytes(content.replace(b"text", b"te\xfet"))
+    with pytest.raises(FileError, match="cannot be read as Parquet"):
+        read(tmp_path / "x.parquet", **({"store": tmp_path / "x.store"} if stored else {}))
+
+
 @pytest.mark.parametrize(
     ("name", "content"),
     [

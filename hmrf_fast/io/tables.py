@@ -245,9 +245,9 @@ def _parquet(path: str | os.PathLike[str], n_rows: int | None) -> Iterator[Table
                 first += batch.num_rows
             if n_rows is None or first == 0:
                 yield Table(str(path), whole, None, first)
-    except (pyarrow.ArrowException, OSError, MemoryError) as error:
-        if isinstance(error, HMRFError):
-            raise
+    except HMRFError:
+        raise
+    except Exception as error:  # Arrow's own, and Python's for names, texts and times that are none
         raise FileError(f"{path}: cannot be read as Parquet ({in_short(error)}); write it anew") from error
 
 
