@@ -1,8 +1,8 @@
 """Coverage-guided fuzzing of every reader: ``python tests/fuzzing --minutes 10 [reader ...]``; needs atheris.
 
 Each reader runs in a process of its own, which ends at the first input that makes it crash, hang for 20 seconds, take
-more than 1.5 GB, run code, or raise an error that is not typed. That input is
-left in ``--keep`` with the trace on the terminal; ``python tests/fuzzing --once FILE reader`` runs it again.
+more than 1.5 GB, run code, or raise an error that is not typed. That input is left in ``--keep`` with the trace on the
+terminal; ``python tests/fuzzing --once FILE reader`` runs it again.
 """
 
 from __future__ import annotations
@@ -72,8 +72,7 @@ def _fuzz(name: str, told: argparse.Namespace) -> int:
         atheris.Setup(
             [
                 sys.argv[0], str(corpus), f"-artifact_prefix={kept}", f"-max_total_time={int(told.minutes * 60)}",
-                f"-rss_limit_mb={MEMORY_MB}", "-timeout=20", "-max_len=65536", "-verbosity=0",
-                "-print_final_stats=1",
+                f"-rss_limit_mb={MEMORY_MB}", "-timeout=20", "-max_len=65536", "-verbosity=0", "-print_final_stats=1",
             ],
             lambda content: run(name, content, Path(folder)),
         )  # fmt: skip
