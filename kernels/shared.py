@@ -35,7 +35,7 @@ def list_shared(corpus, unit, entropic, first_rows, second_rows, first, last, co
 
 @lean_kernel
 def shared_distances(shared, terms, weights, first_rows, second_rows, first, last, phi):
-    """phi[first:last] OUT, the same bits as ``pair_distances`` gives; cost: what is shared."""
+    """phi[first:last] OUT, as ``pair_distances`` gives it but for the order of sums; cost: what is shared."""
     for pair in range(first, last):
         i, j = first_rows[pair], second_rows[pair]
         overlap = 0.0
