@@ -123,17 +123,23 @@ def test_distances_do_not_depend_on_threads_or_chunks(drawn, chunk):
 
 def test_chunks_do_run_on_threads():
     """Else the tests that compare numbers of threads would compare nothing."""
-    names = set()
+    everybody, names = threading.Barrier(3), set()
+
+    def wait_for_others(first, last):
+        if threading.current_thread().name not in names:
+            names.add(threading.current_thread().name)
+            everybody.wait(30)
+
     with busy_threads(7):
         case = Instance(
             sparse.csr_matrix(np.ones((40, 5))), "cosine", 2, np.zeros(40, np.int32), np.ones(5), np.ones(40), []
         )
-        problem = problem_of(case, n_threads=2)
-        for block in problem.rows.spans():
-            two = block._replace(n_threads=2)
-            two.over_rows(lambda first, last: names.add(threading.current_thread().name))
+        problem = problem_of(case, n_threads=3)
         assert problem.row_bounds.size > 5
-    assert names and all(name.startswith("hmrf_fast") for name in names)
+        for block in problem.rows.spans():
+            block.on(3).over_rows(wait_for_others)
+    assert threading.current_thread().name in names
+    assert sum(name.startswith("hmrf_fast") for name in names) == 2
 
 
 # ---------------------------------------------------------------------------------------------------------------------
