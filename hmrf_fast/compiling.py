@@ -18,6 +18,7 @@ __all__ = ["compile_kernels"]
 
 DTYPES = ("float32", "float64")
 N_ROWS = 64
+MANY = 130  # clusters, of which most are left out of a search
 
 
 def compile_kernels(metrics: Iterable[str] = tuple(METRICS), dtypes: Iterable[str] = DTYPES) -> None:
@@ -40,15 +41,20 @@ def compile_kernels(metrics: Iterable[str] = tuple(METRICS), dtypes: Iterable[st
     for metric, dtype in wanted:
         check_choice("metric", metric, tuple(METRICS))
         check_choice("dtype", dtype, DTYPES)
-    rows = sp.csr_matrix(np.random.default_rng(0).random((N_ROWS, 24)))
+    rows = sp.csr_matrix(np.random.default_rng(0).random((5 * N_ROWS, 24)))
     chain = [(k, k + 1) for k in range(20)]
     soft = Constraints(chain, [(0, 30), (31, 40)])
     hard = Constraints(chain, [(0, 30), (31, 40)], must_link_weight=np.inf, cannot_link_weight=np.inf)
+    classes = np.arange(5 * N_ROWS) % 3
     for metric, dtype in wanted:
-        matrix = rows.astype(dtype)
+        many = rows.astype(dtype)
+        matrix = many[:N_ROWS]
         settings: dict[str, Any] = {"metric": metric, "n_init": 1, "max_iter": 200, "tol": 0.1, "random_state": 0}
         model = HMRFKMeans(3, **settings).fit(matrix)
         model.predict(matrix)
         for known in (soft, hard):
             HMRFKMeans(3, init="neighborhoods", **settings).fit(matrix, constraints=known)
         HMRFKMeans(3, init="k-means++", learn_weights=True, **settings).fit(matrix, constraints=soft)
+        for known in (Constraints(partial_labels=classes), Constraints(must_link_groups=classes)):
+            HMRFKMeans(3, **settings).fit(many, constraints=known)
+        HMRFKMeans(MANY, init="k-means++", **settings).fit(many)

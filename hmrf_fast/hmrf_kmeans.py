@@ -145,7 +145,8 @@ class HMRFKMeans(ConstrainedClusterer):
     objective_ : float
         J (eq. 9, each unordered pair counted once) of labels, centroids and weights.
     objective_history_ : ndarray of float64
-        J after every sub-step of the winning start; never rises but by rounding, about 1e-15 of the summed distances.
+        J after every sub-step of the winning start; never rises but by rounding, about 1e-15 of the summed distances
+        (1e-8 of them with float32 data).
     history_steps_ : tuple of str
         The sub-step behind each value: "E", "refill" (an emptied cluster got the costliest row), "M" (centroids), "W"
         (weights).

@@ -102,8 +102,9 @@ class Search:
         self.labels = np.zeros(problem.n_rows, np.int32)
         self.nearest = np.zeros(problem.n_rows)  # without the row's base
         shape = tops_shape(n_clusters, self.table.shape, self.table.dtype)
-        # With values of both signs no column bounds others.
-        self.tops = zeros(shape, HALF[self.table.itemsize]) if prune and not problem.signed and shape[0] else NO_TOPS
+        # Bounds hold for rows without negative values, and for metrics whose keys fall as products rise.
+        bounded = not problem.signed and problem.metric.pull < 0
+        self.tops = zeros(shape, HALF[self.table.itemsize]) if prune and bounded and shape[0] else NO_TOPS
 
     def find(self, geometry: Geometry, clusters: ClusterTerms) -> tuple[np.ndarray, np.ndarray]:
         """Labels (n,) int32 and distances (n,) float64; of other rows than those searched for, anything."""

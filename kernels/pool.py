@@ -1,7 +1,9 @@
-"""Threads: kernels release the interpreter lock, so chunks of rows run on an ordinary thread pool.
+"""Threads: kernels release the interpreter lock, so chunks of rows run on ordinary threads.
 
-The grid of chunks is fixed by the data alone. A pool is made lazily per process, so forked children make their own, and
-it is shared by all fits of a process: tasks never wait for other tasks, hence cannot deadlock.
+The grid of chunks is fixed by the data alone. Helpers are started when first needed in a process, so forked children
+start their own, and all fits of a process share them: nobody waits for a chunk that nobody works on, hence nothing can
+deadlock. What passes between threads is queues that are written in C: an interrupt (Ctrl-C) in the middle of what is
+written in Python, such as a semaphore, may leave it locked for ever.
 """
 
 from __future__ import annotations
@@ -10,8 +12,8 @@ import os
 import threading
 from collections import deque
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from itertools import pairwise
+from queue import SimpleQueue
 
 import numpy as np
 
@@ -20,32 +22,43 @@ CHUNK_ENTRIES = 1 << 16
 LARGEST_CHUNK = 1 << 19
 LONGEST_CALL = 5e8  # multiply-adds, about 0.15 s
 
-_pools: dict[tuple[int, int], ThreadPoolExecutor] = {}
+_calls: dict[tuple[int, int], SimpleQueue] = {}  # by process and number of threads: what its helpers are asked to do
 _lock = threading.Lock()
 
 
 def _forget_after_fork() -> None:
     global _lock
     _lock = threading.Lock()
-    _pools.clear()
+    _calls.clear()
 
 
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_forget_after_fork)
 
 
-def _pool(n_threads: int) -> ThreadPoolExecutor:
-    key = (os.getpid(), n_threads)
+def _help(calls: SimpleQueue) -> None:
+    """A helper's life: one call after the other, none of which may raise."""
+    while True:
+        calls.get()()  # nothing may hold on to a call: it holds the arrays of a fit
+
+
+def _helpers(n_threads: int) -> SimpleQueue:
+    """The queue of as many helpers as work beside the thread that asks."""
+    key = os.getpid(), n_threads
     with _lock:
-        if key not in _pools:
-            _pools[key] = ThreadPoolExecutor(n_threads, thread_name_prefix="hmrf_fast")
-        return _pools[key]
+        if key not in _calls:
+            _calls[key] = SimpleQueue()
+            for number in range(n_threads - 1):
+                name = f"hmrf_fast_{number}"
+                threading.Thread(target=_help, args=(_calls[key],), name=name, daemon=True).start()
+        return _calls[key]
 
 
 def run_chunks(task: Callable[[int, int], object], bounds: np.ndarray, n_threads: int, work: float) -> list:
     """Call ``task(first, last)`` for consecutive bounds, results in order; serial when the work is small.
 
-    The caller works, too: it has begun before others wake up, and does everything where all others are busy.
+    The caller works, too: it has begun before others wake up, and does everything where all others are busy. After an
+    error, chunks that nobody has begun are left out.
     """
     if bounds.size == 2:
         return [task(int(bounds[0]), int(bounds[1]))]
@@ -53,26 +66,31 @@ def run_chunks(task: Callable[[int, int], object], bounds: np.ndarray, n_threads
     if n_threads == 1 or work < SERIAL_WORK:
         return [task(first, last) for first, last in spans]
     results: list[object] = [None] * len(spans)
-    waiting = deque(enumerate(spans))
+    waiting, ended = deque(enumerate(spans)), SimpleQueue[BaseException | None]()
 
     def take_chunks() -> None:
-        """Whoever fails leaves nothing for the others to do."""
-        try:
-            while waiting:
-                try:
-                    number, (first, last) = waiting.popleft()
-                except IndexError:  # somebody else was faster
-                    return
+        while waiting:
+            try:
+                number, (first, last) = waiting.popleft()
+            except IndexError:  # somebody else was faster
+                return
+            try:
                 results[number] = task(first, last)
-        except BaseException:
-            waiting.clear()
-            raise
+                ended.put(None)
+            except BaseException as error:
+                ended.put(error)
 
-    helpers = [_pool(n_threads).submit(take_chunks) for _ in range(min(n_threads, len(spans)) - 1)]
-    take_chunks()
-    for helper in helpers:
-        if not helper.cancel():
-            helper.result()
+    try:
+        calls = _helpers(n_threads)
+        for _ in range(min(n_threads, len(spans)) - 1):
+            calls.put(take_chunks)
+        take_chunks()
+        for _ in spans:
+            error = ended.get()
+            if error is not None:
+                raise error
+    finally:
+        waiting.clear()
     return results
 
 
@@ -90,7 +108,7 @@ def row_chunks(indptr: np.ndarray) -> np.ndarray:
 def even_pieces(indptr: np.ndarray, largest: int) -> np.ndarray:
     """Bounds of as few spans of rows with about equal numbers of non-zeros as it takes for these to be at most about
     ``largest``; a function of the row pointers only."""
-    count = max(1, -(-int(indptr[-1]) // largest))
+    count = max(1, min(-(-int(indptr[-1]) // largest), indptr.size - 1))
     marks = np.searchsorted(indptr, indptr[-1] * np.arange(1, count) // count)
     return np.unique(np.concatenate([[0], marks, [indptr.size - 1]]))
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import subprocess
 import sys
 
@@ -23,15 +24,24 @@ def claim(file, name, size, **more):
     array.attrs.update(told)
 
 
-def many_values(file):
-    pointers = file["X/indptr"][:].astype(np.int64)
-    pointers[-1] = MUCH
-    told = dict(file["X/indptr"].attrs)
-    del file["X/indptr"]
-    file["X/indptr"] = pointers
-    file["X/indptr"].attrs.update(told)
-    claim(file, "X/data", MUCH)
-    claim(file, "X/indices", MUCH)
+def end_at(number, *claimed):
+    """The last row is said to end there."""
+
+    def change(file):
+        pointers = file["X/indptr"][:].astype(np.int64)
+        pointers[-1] = number
+        put(file, "X/indptr", pointers)
+        for name in claimed:
+            claim(file, name, number)
+
+    return change
+
+
+def put(file, name, values):
+    told = dict(file[name].attrs)
+    del file[name]
+    file[name] = values
+    file[name].attrs.update(told)
 
 
 @pytest.mark.parametrize("stored", [False, True])
@@ -49,7 +59,9 @@ def many_values(file):
             f"{MUCH} rows",
         ),
         (sp.csr_matrix, lambda file: claim(file, "X/indptr", MUCH), NotEnoughMemoryError, "/X/indptr"),
-        (sp.csr_matrix, many_values, NotEnoughMemoryError, "values of rows"),
+        (sp.csr_matrix, end_at(MUCH, "X/data", "X/indices"), NotEnoughMemoryError, "values of rows"),
+        (sp.csr_matrix, end_at(1000 * MUCH, "X/data", "X/indices"), NotEnoughMemoryError, "values of rows"),
+        (sp.csr_matrix, end_at(1000 * MUCH), FileError, "entries"),
     ],
 )
 def test_cells_that_are_not_there(kind, change, error, told, stored, tmp_path):
@@ -76,3 +88,72 @@ def test_a_text_that_is_written_once_and_meant_often(tmp_path):
     )
     found = subprocess.run([sys.executable, "-P", "-c", script, tmp_path / "x.parquet"], capture_output=True)
     assert found.returncode == 7, found.stderr
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="limits memory as Linux does")
+@pytest.mark.parametrize("inside", ["list", "struct", "map"])
+def test_the_same_deeper_in(tmp_path, inside):
+    pyarrow, parquet = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
+    often = pyarrow.DictionaryArray.from_arrays(np.zeros(20_000, np.int32), ["a b " * 50_000])
+    ends = pyarrow.array([0, 20_000], pyarrow.int32())
+    cells = {
+        "list": lambda: pyarrow.ListArray.from_arrays(ends, often),
+        "struct": lambda: pyarrow.StructArray.from_arrays([often], ["one"]),
+        "map": lambda: pyarrow.MapArray.from_arrays(ends, np.arange(20_000), often),
+    }[inside]()
+    parquet.write_table(pyarrow.table({"text": ["a"] * len(cells), "more": cells}), tmp_path / "x.parquet")
+    with memory_left(2**30), pytest.raises(NotEnoughMemoryError, match="its content"):
+        io.read(tmp_path / "x.parquet")
+
+
+@contextlib.contextmanager
+def memory_left(size):
+    """So much more address space than this process has, for the time being."""
+    import resource
+
+    with open("/proc/self/statm") as file:
+        used = int(file.read().split()[0]) * resource.getpagesize()
+    before = resource.getrlimit(resource.RLIMIT_AS)
+    resource.setrlimit(resource.RLIMIT_AS, (used + size, before[1]))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_AS, before)
+
+
+def half_columns(file):
+    put(file, "X/indices", file["X/indices"][:] + 0.5)
+
+
+def half_pointers(file):
+    put(file, "X/indptr", file["X/indptr"][:] + 0.5)
+
+
+def half_rows(file):
+    file["X"].attrs["shape"] = [5.5, 3.0]
+
+
+def outside(file):
+    told, shape = dict(file["X/data"].attrs), file["X/data"].shape
+    del file["X/data"]
+    file["X"].create_dataset("data", shape, np.float64, external=[("/dev/zero", 0, 8 * shape[0])])
+    file["X/data"].attrs.update(told)
+
+
+@pytest.mark.parametrize("stored", [False, True])
+@pytest.mark.parametrize(
+    ("change", "told"),
+    [
+        (half_columns, "float64"),
+        (half_pointers, "float64"),
+        (half_rows, "5.5 x 3"),
+        (outside, "lies in another file"),
+    ],
+)
+def test_cells_that_are_no_matrix(change, told, stored, tmp_path):
+    anndata, h5py = pytest.importorskip("anndata"), pytest.importorskip("h5py")
+    anndata.AnnData(sp.csr_matrix(np.eye(5, 3) + 1.0)).write_h5ad(tmp_path / "x.h5ad")
+    with h5py.File(tmp_path / "x.h5ad", "r+") as file:
+        change(file)
+    with pytest.raises(FileError, match=told):
+        io.read(tmp_path / "x.h5ad", **({"store": tmp_path / "x.store"} if stored else {}))

@@ -115,6 +115,20 @@ def test_with_values_of_both_signs_nothing_is_left_out(metric):
 
 
 @pytest.mark.usefixtures("always")
+@pytest.mark.parametrize("metric", ["mahalanobis", "mahalanobis_diagonal"])
+def test_metrics_whose_keys_rise_with_products(metric, monkeypatch):
+    """Lifted rows are without negative values only where nearly all weight is in one corner."""
+    X, weight = 1.0 + np.random.default_rng(0).random((400, 3)), np.full(400, 1e-20)
+    X[:10], weight[:10] = 1.0, 1.0
+    model = HMRFKMeans(40, metric=metric, init="k-means++", n_init=1, max_iter=20, random_state=0)
+    pruned = clone(model).fit(X, sample_weight=weight)
+    monkeypatch.setattr(pruning, "FEWEST_CLUSTERS", 10**9)
+    whole = clone(model).fit(X, sample_weight=weight)
+    assert np.array_equal(pruned.labels_, whole.labels_)
+    assert np.array_equal(pruned.objective_history_, whole.objective_history_)
+
+
+@pytest.mark.usefixtures("always")
 @pytest.mark.parametrize("size", [1e-90, 1e-28, 1e-20, 1e90])
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("metric", METRICS)

@@ -4,6 +4,8 @@ was."""
 from __future__ import annotations
 
 import signal
+import subprocess
+import sys
 import threading
 from collections.abc import Iterator
 
@@ -126,3 +128,37 @@ def test_other_threads_leave_signals_alone(log, number):
     thread.start()
     thread.join()
     assert seen == [log.handle]
+
+
+@pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="interrupts at odd moments need a timer")
+def test_an_interrupt_at_any_moment_leaves_the_threads_fit_for_work():
+    """Whatever is locked when Ctrl-C comes, also between the lines of the pool itself, is unlocked again."""
+    script = """
+import faulthandler, random, signal, time
+import numpy as np
+from hmrf_fast.kernels import pool
+
+armed, heard, rounds = False, 0, 0
+
+def interrupt(*_):
+    if armed:
+        raise KeyboardInterrupt
+
+signal.signal(signal.SIGALRM, interrupt)
+faulthandler.dump_traceback_later(60, exit=True)
+while heard < 300 and rounds < 5000:
+    rounds += 1
+    signal.setitimer(signal.ITIMER_REAL, random.uniform(1e-6, 2.5e-4))
+    try:
+        armed = True
+        pool.run_chunks(lambda first, last: time.sleep(3e-4), np.arange(9), 2, 1e9)
+        armed = False
+    except KeyboardInterrupt:
+        armed = False
+        heard += 1
+signal.setitimer(signal.ITIMER_REAL, 0)
+assert pool.run_chunks(lambda first, last: first, np.arange(9), 2, 1e9) == list(range(8))
+assert heard > 50
+"""
+    found = subprocess.run([sys.executable, "-P", "-c", script], capture_output=True, text=True, timeout=120)
+    assert found.returncode == 0, found.stderr

@@ -31,5 +31,6 @@ def warmup(
 
         started = perf_counter()
         names = [one.value for one in metric] if metric else list(METRICS)
+        typer.echo("compiling; it takes about a minute for each distance", err=True)
         compile_kernels(names)
         typer.echo(f"{', '.join(names)}: ready after {perf_counter() - started:.1f} s")

@@ -36,9 +36,8 @@ def cell_blocks(path: Path, piecewise: bool) -> Reader:
             if "X" not in file:
                 raise FileError(f"{path}: has no matrix X")
             X = file["X"]
-            shape = tuple(map(int, X.shape if isinstance(X, h5py.Dataset) else X.attrs["shape"]))
-            if len(shape) != 2:
-                raise ValueError(f"X has {len(shape)} axes, not rows and columns")
+            _refuse_foreign(X)
+            shape = _shape(X)
             refuse_shape(path, shape)
             if isinstance(X, h5py.Dataset):
                 _refuse_damaged(X)
@@ -65,6 +64,23 @@ def cell_blocks(path: Path, piecewise: bool) -> Reader:
     except Exception as error:  # whatever HDF5 and anndata raise between them
         raise FileError(f"{path}: cannot be read as .h5ad ({in_short(error)}); write it anew") from error
     return {"ids": ids if len(set(ids)) == len(ids) else None, "labels": told, "feature_names": names}
+
+
+def _shape(X: Any) -> tuple[int, int]:
+    sizes = np.asarray(X.shape if hasattr(X, "dtype") else X.attrs["shape"])
+    if sizes.size != 2:
+        raise ValueError(f"X has {sizes.size} axes, not rows and columns")
+    if sizes.dtype.kind not in "iu":
+        raise ValueError(f"X is said to be {sizes[0]:g} x {sizes[1]:g}")
+    return int(sizes[0]), int(sizes[1])
+
+
+def _refuse_foreign(X: Any) -> None:
+    """ValueError for numbers that another file holds: whoever gives a file away decides what is in it, not what this
+    machine has besides."""
+    for one in [X] if hasattr(X, "dtype") else list(X.values()):
+        if getattr(one, "is_virtual", False) or getattr(one, "external", None):
+            raise ValueError(f"{one.name} lies in another file")
 
 
 def _refuse_damaged(block: Any) -> None:
@@ -105,6 +121,11 @@ def _sparse(path: Path, group: Any, piecewise: bool) -> Iterator[sp.csr_matrix]:
     if indptr.size != n_rows + 1:
         raise ValueError(f"X is said to have {n_rows} rows and has {indptr.size - 1}")
     data, indices = group["data"], group["indices"]
+    if indptr.dtype.kind not in "iu" or indices.dtype.kind not in "iu":
+        raise ValueError(f"X counts its entries in {indptr.dtype} and {indices.dtype}, not in whole numbers")
+    # Before anything is made of as many pieces as it claims.
+    if not 0 <= int(indptr[-1]) <= min(data.shape[0], indices.shape[0]):
+        raise ValueError(f"X is said to have {indptr[-1]} entries and has {min(data.shape[0], indices.shape[0])}")
     for first, last in row_spans(indptr, piecewise):
         span = slice(int(indptr[first]), int(indptr[last]))
         size = (span.stop - span.start) * (data.dtype.itemsize + indices.dtype.itemsize)

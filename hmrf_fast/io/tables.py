@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 from hmrf_fast.atomic import replace_file
 from hmrf_fast.errors import FileError, HMRFError, in_short
 from hmrf_fast.io.blocks import ROWS
+from hmrf_fast.io.cell_sizes import CELL, unpacked_bytes
 from hmrf_fast.io.sources import STDIN, kind_of, missing, no_such_file, read_bytes, text_lines
 from hmrf_fast.memory import refuse_without
 
@@ -24,7 +25,6 @@ FORMATS = {
     "jsonl": "jsonl", "ndjson": "jsonl", "json": "jsonl", "csv": "csv", "tsv": "tsv", "parquet": "parquet",
     "pq": "parquet", "txt": "lines", "text": "lines",
 }  # fmt: skip
-CELL = 16  # bytes that a cell takes at least beside its value, in Arrow and as an object
 
 
 class Table(NamedTuple):
@@ -231,12 +231,10 @@ def _parquet(path: str | os.PathLike[str], n_rows: int | None) -> Iterator[Table
             n_cells = len(names) * (file.metadata.num_rows if n_rows is None else 0)
             refuse_without(f"{path}", CELL * n_cells, f"{n_cells} cells")
             for batch in file.iter_batches(n_rows or ROWS):
-                columns = [one.dictionary_decode() if hasattr(one, "dictionary") else one for one in batch.columns]
-                # A small file may unpack to any size: what repeats is written once.
-                size = sum(one.nbytes for one in columns) + CELL * len(names) * batch.num_rows
+                size = sum(map(unpacked_bytes, batch.columns))
                 held = size + (held if n_rows is None else 0)
                 refuse_without(f"{path}", held, "its content")
-                cells = {name: one.to_pylist() for name, one in zip(names, columns, strict=True)}
+                cells = {name: one.to_pylist() for name, one in zip(names, batch.columns, strict=True)}
                 if n_rows is None:
                     for name in names:
                         whole[name] += cells[name]
