@@ -5,13 +5,12 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from numba.core import event
 
 from hmrf_fast import Constraints, HMRFKMeans
 from hmrf_fast.compiling import compile_kernels
 from hmrf_fast.errors import InputError
 from hmrf_fast.kernels._jit import JIT_DISABLED
-
-event = pytest.importorskip("numba.core.event")
 
 
 class Compilations(event.Listener):
