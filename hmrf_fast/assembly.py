@@ -9,6 +9,7 @@ import numpy as np
 
 from hmrf_fast import inputs
 from hmrf_fast.canonical import canonical_order, in_order, neighborhoods_in_order
+from hmrf_fast.contradictions import describe
 from hmrf_fast.errors import ContradictionWarning, EmptyRowsWarning, InfeasibleError, InputError
 from hmrf_fast.geometry import Problem, build_problem, content_keys, metric_named
 from hmrf_fast.label_priors import class_probabilities, fixed_labels
@@ -119,14 +120,15 @@ def _refuse_loose_labels(resolved: Resolved, merged: np.ndarray) -> None:
 def warn_of(task: Task) -> None:
     """Warn of what is dubious."""
     _warn_of_contradictions(task.resolved)
-    _warn_of_empty_rows(task.problem)
+    warn_of_empty_rows(task.problem, FATES[task.problem.metric.entropic], STACK_LEVEL)
 
 
 def _warn_of_contradictions(resolved: Resolved) -> None:
     if resolved.n_contradictions:
         warnings.warn(
-            f"{resolved.n_contradictions} cannot-link(s) contradict the must-links and cannot all be satisfied; "
-            "see constraint_report_.contradictions for the chains, and .suspects for pairs that were left out",
+            f"{resolved.n_contradictions} cannot-link(s) contradict the must-links and cannot all be satisfied; the "
+            f"first: {describe(resolved.contradictions[0])}; see constraint_report_.contradictions for the chains, and "
+            ".suspects for pairs that were left out",
             ContradictionWarning,
             stacklevel=STACK_LEVEL,
         )
@@ -137,13 +139,13 @@ def named_rows(rows: np.ndarray) -> str:
     return f"row {', '.join(map(str, rows[:5]))}{', ...' if rows.size > 5 else ''}"
 
 
-def _warn_of_empty_rows(problem: Problem) -> None:
+def warn_of_empty_rows(problem: Problem, fate: str, stacklevel: int) -> None:
+    """Warn of rows that say nothing, and of what becomes of them."""
     empty = np.flatnonzero(problem.unit == 0)
-    if empty.size == 0:
-        return
-    warnings.warn(
-        f"{empty.size} of {problem.n_rows} rows ({named_rows(empty)}) say nothing under "
-        f"metric={problem.metric.name!r}: {FATES[problem.metric.entropic]}",
-        EmptyRowsWarning,
-        stacklevel=STACK_LEVEL,
-    )
+    if empty.size:
+        warnings.warn(
+            f"{empty.size} of {problem.n_rows} rows ({named_rows(empty)}) say nothing under "
+            f"metric={problem.metric.name!r}: {fate}",
+            EmptyRowsWarning,
+            stacklevel=stacklevel,
+        )

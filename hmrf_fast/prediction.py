@@ -8,6 +8,7 @@ import numpy as np
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, ClusterMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
+from hmrf_fast.assembly import warn_of_empty_rows
 from hmrf_fast.e_step import all_distances, build_table, nearest_centroids
 from hmrf_fast.geometry import Geometry, Problem, build_problem, measure, metric_named
 from hmrf_fast.inputs import check_sample_weight
@@ -32,8 +33,15 @@ class CentroidModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMi
         Returns
         -------
         labels : ndarray of shape (n,), int32
+
+        Warns
+        -----
+        EmptyRowsWarning
+            Some rows say nothing, as texts without a word that the fit knows: they get the first cluster.
         """
-        labels, _ = nearest_centroids(*self._query(self._checked(X)))
+        query = self._query(self._checked(X))
+        warn_of_empty_rows(query[0], "their clusters mean nothing; better leave them out", stacklevel=3)
+        labels, _ = nearest_centroids(*query)
         return self.merged_into_[labels]
 
     def transform(self, X: Any) -> np.ndarray:

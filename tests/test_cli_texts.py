@@ -82,7 +82,7 @@ def test_texts_without_any_known_word_are_warned_of(place):
     command = [part for part in COMMAND if part not in ("-W", "error")]
     command += ["predict", "res", "strange.jsonl", "--out", "strange.csv"]
     done = subprocess.run(command, capture_output=True, text=True, timeout=300, check=True, cwd=place)
-    assert done.stderr.startswith("Warning: 2 of 3 texts (row b, c) hold none of the words that the fit knows: ")
+    assert done.stderr.startswith("Warning: 2 of 3 rows (row b, c) say nothing under metric='cosine': their clusters ")
     assert done.stderr.count("\n") == 1 and [row["id"] for row in table(place / "strange.csv")] == ["a", "b", "c"]
 
 

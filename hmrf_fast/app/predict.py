@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import warnings
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
@@ -19,9 +18,6 @@ from hmrf_fast.app.common import (
     exit_codes,
     reading,
 )
-
-if TYPE_CHECKING:
-    import numpy as np
 
 __all__ = ["HELP", "predict"]
 
@@ -63,23 +59,8 @@ def predict(
         rows = read(data, metric=metric, vectorizer=vectorizer, **how)
         rows.check_features(fitted.data)
         naming.ids = rows.ids
-        if rows.texts is not None:
-            _warn_of_unknown_words(np.flatnonzero(rows.matrix.getnnz(axis=1) == 0), rows.n_rows)
         distances = model.transform(rows.matrix)
         labels = model.predict(rows.matrix)
         write_labels(out, labels, rows.ids, distances[np.arange(labels.size), labels])
         if not quiet:
             typer.echo(f"{labels.size} rows, {np.unique(labels).size} clusters; written to {out}")
-
-
-def _warn_of_unknown_words(empty: np.ndarray, n_rows: int) -> None:
-    if empty.size:
-        from hmrf_fast.assembly import named_rows
-        from hmrf_fast.errors import EmptyRowsWarning
-
-        warnings.warn(
-            f"{empty.size} of {n_rows} texts ({named_rows(empty)}) hold none of the words that the fit knows: their "
-            "clusters mean nothing; leave them out",
-            EmptyRowsWarning,
-            stacklevel=2,
-        )
