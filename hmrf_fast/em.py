@@ -192,11 +192,7 @@ class _Loop:
             before = self.alpha
             self.alpha = max(0.5 * self.alpha, min(self.alpha, self.options.smoothing[1]))
             self.stale[:] |= self.alpha != before
-        which = self.stale.nonzero()[0]
-        self.product[which] = center_clusters(
-            self.problem, self.statistic, self.square, self.alpha, which, self.centers, self.clusters
-        )
-        self.search.moved |= self.stale
+        self._settle(self.stale.nonzero()[0])
         self.stale[:] = self.problem.merged.size > 0
         self._record("M")
 
@@ -220,22 +216,26 @@ class _Loop:
         labels, filled = refill(self.problem, self.geometry, self.labels, self.nearest)
         if filled.size == 0:
             return
-        before = self.labels, self.centers, self.clusters
-        self.stale[:] = self.search.moved[:] = True
+        merged = self.problem.merged
+        touched = np.flatnonzero(np.isin(merged, filled)) if merged.size else filled
+        before = self.labels, self.centers[touched]
         self.labels = labels
         self._sum()
-        fresh = self.problem.metric.centers(self.statistic, self.geometry.weights, self.alpha)
-        self.centers = self.centers.copy()
-        self.centers[filled] = fresh[filled]
-        self.centers = self._share_merged(self.centers)
-        self.clusters = self._cluster_terms()
-        self._multiply()
+        self._settle(filled)
         self._record("refill")
         if not self.history[-1] < self.history[-2] - 1e-12 * abs(self.history[-2]):
             # Nothing gained (a smoothed centroid is at a distance even from its own row): the next tie would undo it.
-            self.labels, self.centers, self.clusters = before
+            self.labels, self.centers[touched] = before
+            self.problem.metric.write_terms(self.centers, self.alpha, touched, self.clusters)
             self._sum()
             del self.history[-1], self.steps[-1]
+
+    def _settle(self, which: np.ndarray) -> None:
+        """Move the given clusters' centroids to where their sums say."""
+        self.product[which] = center_clusters(
+            self.problem, self.statistic, self.square, self.alpha, which, self.centers, self.clusters
+        )
+        self.search.moved[which if not self.problem.merged.size else slice(None)] = True
 
     def _share_merged(self, centers: np.ndarray) -> np.ndarray:
         """Clusters that were merged into others share their centroids."""

@@ -110,7 +110,9 @@ def estimate_memory(
     shape = table_shape(n_clusters, n_features, table)
     tops = int(np.prod(tops_shape(n_clusters, shape, table)))
     tables = (16 + 8 * (int(kind.entropic) + int(learned) + 2 * int(implicit))) * cells
-    tables += int(np.prod(shape)) * table.itemsize + tops * (table.itemsize // 2)
+    tables += (
+        int(np.prod(shape)) * table.itemsize + tops * table.itemsize
+    )  # of half the size, and once more those that moved
     tables += n_features * (FEATURE + LEARNING_FEATURE * learn_weights)
     rows = n_rows * (ROW + LEARNING_ROW * learned + CENTRED_ROW * kind.centred)
     # While weights are learned, what the rows of each pair share is listed, unless that is more than X itself holds.

@@ -8,7 +8,7 @@ from hmrf_fast.geometry import Geometry, Problem
 from hmrf_fast.kernels import pool
 from hmrf_fast.kernels.centroids import FEATURE_BLOCK, fill_columns
 from hmrf_fast.kernels.distances import assign_rows, table_shape
-from hmrf_fast.kernels.pruning import assign_pruned, fill_tops
+from hmrf_fast.kernels.pruning import assign_pruned, fill_tops, pick_tops
 from hmrf_fast.kernels.row_blocks import VECTOR_BYTES
 from hmrf_fast.kernels.types import ClusterTerms, Tops
 from hmrf_fast.rows.block import Block
@@ -20,8 +20,9 @@ LARGEST_MEAN = 100.0  # length of a row's mean, relative to that of what deviate
 FEWEST_CLUSTERS = 128  # with fewer, looking at all costs about as much
 HALF: dict[int, np.dtype] = {4: np.dtype(np.uint16), 8: np.dtype(np.float32)}  # kinds of bounds, by a table's item size
 NO_TOPS = np.zeros((0, 0, 0))
+FEW = 0.75  # of the groups: with more it does not pay to pick those that moved
 SAMPLED = 64  # rows, of which one shows whether looking at few groups pays
-ROW_PRICE, LOOK_PRICE = 14.0, 2.5  # of a row and of a vector looked at, in vectors that a search of all reads
+ROW_PRICE, LOOK_PRICE = 14.0, 5.0  # of a row and of a vector looked at, in vectors that a search of all reads
 
 
 def table_type(problem: Problem) -> np.dtype:
@@ -98,9 +99,9 @@ class Search:
         n_clusters = problem.n_clusters
         self.table = empty_table(problem, n_clusters)
         self.moved = np.ones(n_clusters, bool)  # since the last search; whoever moves centroids sets it
-        self.geometry: Geometry | None = None
-        self.labels = np.zeros(problem.n_rows, np.int32)
-        self.nearest = np.zeros(problem.n_rows)  # without the row's base
+        self.geometry: Geometry | None = None  # of the last search
+        self.labels = np.full(problem.n_rows, -1, np.int32)
+        self.nearest = np.full(problem.n_rows, -np.inf)  # without the row's base
         shape = tops_shape(n_clusters, self.table.shape, self.table.dtype)
         # Bounds hold for rows without negative values, and for metrics whose keys fall as products rise.
         bounded = not problem.signed and problem.metric.pull < 0
@@ -108,37 +109,60 @@ class Search:
 
     def find(self, geometry: Geometry, clusters: ClusterTerms) -> tuple[np.ndarray, np.ndarray]:
         """Labels (n,) int32 and distances (n,) float64; of other rows than those searched for, anything."""
-        first = self.geometry is None
         if geometry is not self.geometry:
-            self.geometry, self.moved[:] = geometry, True
+            self.moved[:] = True
+        self.geometry = None  # a search that is broken off leaves nothing to rely on
         fill_table(self.problem, clusters, np.flatnonzero(self.moved), self.table, self.tops)
-        self.moved[:] = False
         lanes = lane_terms(clusters, self.table, self.problem.metric.centred)
-        if first or not self.tops.size:
-            self._run(find_nearest, geometry, self.table, *lanes)
+        if self.tops.size:
+            self._run(find_again, geometry, self.table, *lanes, *self._bounding(*lanes), self.moved)
         else:
-            self._run(find_again, geometry, self.table, *lanes, self._bounding(*lanes))
+            self._run(find_nearest, geometry, self.table, *lanes)
+        self.geometry, self.moved[:] = geometry, False
         return self.labels.copy(), self.nearest + geometry.rows.base
 
-    def _bounding(self, offset: np.ndarray, cross: np.ndarray) -> Tops:
+    def _bounding(self, offset: np.ndarray, cross: np.ndarray) -> tuple[Tops, Tops]:
+        """Bounds of all groups, and of those that hold a centroid that moved, if these are few."""
         (tiles, n_features, width), step = self.table.shape, VECTOR_BYTES // self.table.itemsize
-        first = np.arange(0, tiles * width, step)
-        size = self.tops.shape[0] * self.tops.shape[2]
-        return Tops(
+        groups = np.arange(tiles * width // step)
+        first = groups * step
+        every = Tops(
+            groups=groups,
             places=first // width * (n_features * width) + first % width,
             table=self.tops,
-            offset=_padded(offset.reshape(-1, step).min(1), size, np.inf),
-            lowest=_padded(cross.reshape(-1, step).min(1), size, 0.0) if cross.size else cross,
-            highest=_padded(cross.reshape(-1, step).max(1), size, 0.0) if cross.size else cross,
+            offset=offset.reshape(-1, step).min(1),
+            lowest=cross.reshape(-1, step).min(1) if cross.size else cross,
+            highest=cross.reshape(-1, step).max(1) if cross.size else cross,
         )
+        moved = np.unique(np.flatnonzero(self.moved) // step)
+        few = every if moved.size > FEW * groups.size else _picked(every, moved, self.problem.n_threads)
+        return _padded(every), _padded(few)
 
     def _run(self, task, geometry: Geometry, *shared) -> None:
         found = self.labels, self.nearest
         self.problem.fill(task, (geometry.rows,), found, shared, wanted=self.rows, stays=True)
 
 
-def _padded(values: np.ndarray, size: int, rest: float) -> np.ndarray:
-    return np.concatenate([values, np.full(size - values.size, rest, values.dtype)])
+def _picked(tops: Tops, which: np.ndarray, n_threads: int) -> Tops:
+    """Bounds of some of the groups."""
+    _, n_features, width = tops.table.shape
+    table = zeros(table_shape(max(which.size, FULL_VECTOR), n_features, tops.table.dtype), tops.table.dtype)
+    tiles, columns, work = which // width, which % width, float(n_features * which.size)
+    pool.run_chunks(
+        lambda first, last: pick_tops(tops.table, tiles, columns, first, last, table),
+        pool.even_chunks(n_features, 16 if n_threads > 1 else 1, work),
+        n_threads,
+        work,
+    )
+    lean = (each[which] if each.size else each for each in (tops.lowest, tops.highest))
+    return Tops(tops.groups[which], tops.places[which], table, tops.offset[which], *lean)
+
+
+def _padded(tops: Tops) -> Tops:
+    """The same with terms for all lanes of the table of bounds, infinite in lanes without a group."""
+    rest = tops.table.shape[0] * tops.table.shape[2] - tops.groups.size
+    lowest, highest = (np.pad(each, (0, rest if each.size else 0)) for each in (tops.lowest, tops.highest))
+    return tops._replace(offset=np.pad(tops.offset, (0, rest), constant_values=np.inf), lowest=lowest, highest=highest)
 
 
 def find_nearest(block: Block, numbers, terms, labels, nearest, table, offset, cross) -> None:
@@ -154,22 +178,32 @@ def find_nearest(block: Block, numbers, terms, labels, nearest, table, offset, c
     )
 
 
-def find_again(block: Block, numbers, terms, labels, nearest, table, offset, cross, tops: Tops) -> None:
-    """The same, given what was found for other centroids, where a sample of the rows shows that this pays."""
+def find_again(block: Block, numbers, terms, labels, nearest, table, offset, cross, tops, few, moved) -> None:
+    """The same by bounds, given what was found for other centroids; see ``Search._bounding``."""
+    given = terms, labels, nearest, table, offset, cross
+    if few.groups.size < tops.groups.size:
+        quiet = ~moved[labels[numbers]]
+        _find_by_bounds(block, numbers[quiet], *given, few, known=True)
+        numbers = numbers[~quiet]
+    _find_by_bounds(block, numbers, *given, tops, known=False)
+
+
+def _find_by_bounds(block: Block, numbers, terms, labels, nearest, table, offset, cross, tops, *, known) -> None:
+    """Looks only where bounds ask for it, if a sample of the rows shows that this pays."""
     shared, found = (table, offset, cross), (labels, nearest)
 
-    def again(rows: np.ndarray):
-        return lambda first, last: assign_pruned(block.corpus, terms, *shared, tops, rows, first, last, *found)
+    def look(rows: np.ndarray):
+        return lambda first, last: assign_pruned(block.corpus, terms, *shared, tops, known, rows, first, last, *found)
 
     some = numbers[::SAMPLED].copy()
     if not some.size:
         return
-    looks = again(some)(0, some.size) / some.size
+    looks = look(some)(0, some.size) / some.size
     if _vectors(tops.table) + ROW_PRICE + LOOK_PRICE * looks > _vectors(table):
         find_nearest(block, numbers, terms, *found, *shared)
     else:
         rest = np.delete(numbers, np.s_[::SAMPLED])
-        _run_chunks(block, rest, again(rest), table.shape[0] * table.shape[2])
+        _run_chunks(block, rest, look(rest), table.shape[0] * table.shape[2])
 
 
 def _vectors(table: np.ndarray) -> float:

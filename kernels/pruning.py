@@ -4,10 +4,10 @@ Columns of the table that are in one vector form a group. Of each group a column
 of its entries: its product with a row of no negative values is no smaller than that of any centroid of the group, so
 their keys (``keys.py``) are no lower than the key that it gives. This holds to the last bit, since sums of products in
 one and the same order keep their order when they are rounded. Groups whose bound stays above the key of a centroid that
-is known to be near, mostly the row's own, need no look. Nothing is remembered from search to search but labels, and
-where these come from does not matter: bounds follow from the centroids and the row alone, unlike those that follow from
-how far centroids moved (Elkan, ICML 2003; Hamerly, SDM 2010; Yinyang k-means, ICML 2015), which are much looser where
-rows have many features.
+is known to be near, mostly the row's own, need no look. Where that has not moved since the last search, only groups in
+which others have need their bounds. Nothing is remembered from search to search but labels and their keys: bounds
+follow from the centroids and the row alone, unlike those that follow from how far centroids moved (Elkan, ICML 2003;
+Hamerly, SDM 2010; Yinyang k-means, ICML 2015), which are much looser where rows have many features.
 """
 
 from __future__ import annotations
@@ -59,6 +59,18 @@ def fill_tops(table, n_clusters, groups, first_feature, last_feature, tops):
             top[m, column] = round_up(largest)
 
 
+@kernel
+def pick_tops(tops, tiles, columns, first_feature, last_feature, picked):
+    """picked (tiles, d, width) OUT: columns of ``tops``, each named by its tile and place in it (g,) int64, for a span
+    of features."""
+    width = picked.shape[2]
+    for m in range(first_feature, last_feature):
+        for begin in range(0, tiles.size, width):
+            target = picked[begin // width, m]
+            for k in range(begin, min(begin + width, tiles.size)):
+                target[k - begin] = tops[tiles[k], m, columns[k]]
+
+
 @inlined
 def _write_bounds(corpus, terms, tops, row, sums, bounds):
     """bounds (lanes of ``tops``,) OUT: what no key of the row and of a centroid of each group is below."""
@@ -77,10 +89,23 @@ def _write_bounds(corpus, terms, tops, row, sums, bounds):
 @inlined
 def _list_near(bounds, limit, n_groups, near, count):
     """near[count:] OUT: the groups whose bounds are no higher than ``limit``; returns how many ``near`` then holds."""
-    for group in range(n_groups):
-        near[count] = group
-        count += bounds[group] != np.inf and not bounds[group] > limit  # what is no number says nothing
+    lanes = lanes_of(bounds)
+    for begin in range(0, bounds.size, lanes):
+        some = False
+        for group in range(begin, begin + lanes):  # in vector instructions; most vectors hold none
+            some |= not bounds[group] > limit  # what is no number says nothing
+        if some:
+            for group in range(begin, min(begin + lanes, n_groups)):
+                if bounds[group] != np.inf and not bounds[group] > limit:
+                    near[count] = group
+                    count += 1
     return count
+
+
+@inlined
+def _first_group(label, step, bounds, n_groups):
+    """The group to begin with: the label's, or the one of the lowest bound where there is no label."""
+    return label // step if label >= 0 else min(two_lowest(bounds)[2], n_groups - 1)
 
 
 @inlined
@@ -90,11 +115,12 @@ def _look(corpus, terms, table, offset, cross, tops, row, near, places, sums, le
     step, real = lanes_of(table), table.dtype.type
     for k in range(near.size):
         places[k] = tops.places[near[k]]
+        lane_of = tops.groups[near[k]] * step
         for lane in range(step):
-            offsets[k * step + lane] = offset[near[k] * step + lane]
+            offsets[k * step + lane] = offset[lane_of + lane]
         if cross.size > 0:
             for lane in range(step):
-                leans[k * step + lane] = cross[near[k] * step + lane]
+                leans[k * step + lane] = cross[lane_of + lane]
     start, end = corpus.indptr[row], corpus.indptr[row + 1]
     picked_dots(corpus.indices, corpus.values, start, end, table, places, near.size, sums)
     if cross.size > 0:
@@ -103,22 +129,25 @@ def _look(corpus, terms, table, offset, cross, tops, row, near, places, sums, le
         sums[:] = 0.0
     write_keys(sums, offsets, 0, real(terms.scale[row]), keys)
     low, _, place = two_lowest(keys)
-    return low, near[place // step] * step + place % step
+    return low, tops.groups[near[place // step]] * step + place % step
 
 
 @lean_kernel
-def _look_where_needed(corpus, terms, table, offset, cross, tops, rows, labels, nearest, bounds, near, scratch):
+def _look_where_needed(corpus, terms, table, offset, cross, tops, known, rows, labels, nearest, bounds, near, scratch):
     """See ``assign_pruned``; scratch: bounds (lanes of ``tops``,), near (groups + 1 + MAX_VECTORS,) int64, and
     ``scratch`` (5, lanes) of the table's dtype."""
-    step, looks, n_groups = lanes_of(table), 0, tops.places.size
+    step, looks, n_groups = lanes_of(table), 0, tops.groups.size
     places = near[n_groups + 1 :]
     for position in range(rows.size):
         row = rows[position]
         _write_bounds(corpus, terms, tops, row, scratch[0, : tops.table.shape[2]], bounds)
-        near[0] = labels[row] // step
-        bounds[near[0]] = np.inf  # as of all groups from the moment on when they are looked at
-        limit, low, best = nearest[row], np.inf, np.int64(0)
-        count = _list_near(bounds, limit, n_groups, near, 1)
+        limit, low, best, count = nearest[row], np.inf, np.int64(0), 0
+        if known:
+            low, best = limit, np.int64(labels[row])
+        else:
+            near[0], count = _first_group(labels[row], step, bounds, n_groups), 1
+            bounds[near[0]] = np.inf  # as of all groups from the moment on when they are looked at
+        count = _list_near(bounds, limit, n_groups, near, count)
         while count > 0:
             some = near[: min(count, MAX_VECTORS)]
             size, k = some.size * step, 0
@@ -143,17 +172,19 @@ def _look_where_needed(corpus, terms, table, offset, cross, tops, rows, labels, 
 
 
 @kernel
-def assign_pruned(corpus, terms, table, offset, cross, tops, rows, first, last, labels, nearest):
+def assign_pruned(corpus, terms, table, offset, cross, tops, known, rows, first, last, labels, nearest):
     """Nearest centroids of rows[first:last], given labels that are mostly right; ties go to the lowest label.
 
-    IN tops: Tops of the table; others as in ``assign_rows``, but no value is negative and no scale positive.
-    INOUT labels, nearest (n,): any label, and a guess of its key; then the nearest centroid's and its key. Returns the
-    number of groups that were looked at, summed over the rows; cost: a row's non-zeros for each of their columns and
-    those of ``tops``.
+    IN tops: Tops of the table; known: bool; others as in ``assign_rows``, but no value is negative and no scale
+    positive.
+    INOUT labels, nearest (n,): any label, -1 for none, and a guess of its key; then the nearest centroid's and its key.
+    Where they are ``known``, they are those of the nearest centroid among all that are not in the groups of ``tops``,
+    to which others of these groups may already belong. Returns the number of groups that were looked at, summed over
+    the rows; cost: a row's non-zeros for each of their columns and those of ``tops``.
     """
     bounds = vector_buffer(tops.offset.size, table, np.inf)
     scratch = np.zeros((5, max(tops.table.shape[2], MAX_VECTORS * lanes_of(table))), table.dtype)
-    near = np.zeros(tops.places.size + 1 + MAX_VECTORS, np.int64)
+    near = np.zeros(tops.groups.size + 1 + MAX_VECTORS, np.int64)
     return _look_where_needed(
-        corpus, terms, table, offset, cross, tops, rows[first:last], labels, nearest, bounds, near, scratch
+        corpus, terms, table, offset, cross, tops, known, rows[first:last], labels, nearest, bounds, near, scratch
     )

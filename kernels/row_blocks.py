@@ -18,6 +18,7 @@ from hmrf_fast.kernels.prefetch import LINE_BYTES, ask_for
 VECTOR_BYTES = 32
 MAX_VECTORS = 8  # that the registers of a processor hold sums of, twice
 AHEAD = 32  # non-zeros between the request for a table row and its use
+LEAST_AHEAD = 8  # where several lines are asked for per non-zero
 _BYTES = {"float": 4, "double": 8, "i16": 2}
 
 
@@ -36,6 +37,7 @@ class RowBlock:
         self.vector = ir.VectorType(self.scalar, self.lanes)
         self.i64, self.i32 = ir.IntType(64), ir.IntType(32)
         self.vectors_per_line = LINE_BYTES // (self.lanes * item)
+        self.ahead = AHEAD if n_vectors > 1 else 0  # tables of one vector lie near enough
         self.find(table, place, out)
 
     def find(self, table, place, out):
@@ -58,11 +60,11 @@ class RowBlock:
         return [self.builder.gep(row, [ir.Constant(self.i64, k * self.lanes)]) for k in range(self.n_vectors)]
 
     def look_ahead(self, entry):
-        """Ask for what a later non-zero needs; tables of one vector lie near enough."""
-        if self.n_vectors == 1:
+        """Ask for what a later non-zero needs."""
+        if not self.ahead:
             return
         b = self.builder
-        later = b.add(entry, ir.Constant(self.i64, AHEAD))
+        later = b.add(entry, ir.Constant(self.i64, self.ahead))
         later = b.select(b.icmp_signed("<", later, self.last), later, self.last)
         for pointer in self.vectors(later)[:: self.vectors_per_line]:
             ask_for(b, pointer)
@@ -140,7 +142,7 @@ class PickedBlock(RowBlock):
         b = self.builder
         places = [b.load(b.gep(place, [ir.Constant(self.i64, k)])) for k in range(self.n_vectors)]
         self.bases, self.target = [b.gep(table, [one]) for one in places], out
-        self.vectors_per_line = 1
+        self.vectors_per_line, self.ahead = 1, max(LEAST_AHEAD, AHEAD // self.n_vectors)
 
     def vectors(self, entry):
         row = self.table_row(entry)

@@ -148,7 +148,8 @@ class ClusterTerms(NamedTuple):
 class Tops(NamedTuple):
     """What bounds the keys of groups of columns of a table, see ``pruning.py``."""
 
-    places: np.ndarray  # (groups,) int64: where in the flat table each of them begins for feature 0
+    groups: np.ndarray  # (g,) int64, ascending: their numbers, counted in whole vectors of columns
+    places: np.ndarray  # (g,) int64: where in the flat table each of them begins for feature 0
     table: (
         np.ndarray
     )  # (tiles, d, width): per group and feature the largest of its entries, rounded up to half its size

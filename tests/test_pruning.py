@@ -17,6 +17,7 @@ from hmrf_fast import HMRFKMeans, e_step, em, pruning
 from hmrf_fast.e_step import free_search
 from hmrf_fast.errors import ConvergenceWarning
 from hmrf_fast.geometry import measure
+from hmrf_fast.kernels.row_blocks import VECTOR_BYTES
 from hmrf_fast.rows import DiskRows, write_matrix
 
 DTYPES = (np.float64, np.float32)
@@ -185,6 +186,58 @@ def test_wrong_guesses_cost_time_only(guess):
     search.labels[:] = rng.integers(0, case.K, search.labels.size)
     search.nearest[::3] = guess
     searched_again(problem, case.a, centers, shaken, search=search)
+
+
+@pytest.mark.usefixtures("always")
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_where_few_centroids_moved_only_their_groups_are_asked(dtype):
+    """Several tiles of bounds; the centroids that moved may have been nearest, may become it, and may tie."""
+    rng, K = np.random.default_rng(4), 9000
+    case = overlapping_groups(rng, n=300)._replace(K=K)
+    problem, step = problem_of(case, dtype=dtype), VECTOR_BYTES // np.dtype(dtype).itemsize
+    moved, asked = [np.arange(K)], []
+
+    class Asking(pruning.Search):
+        def _bounding(self, *arguments):
+            every, few = super()._bounding(*arguments)
+            asked.append((few.groups, every.groups))
+            return every, few
+
+    def alter(centers):
+        which = np.unique(rng.integers(0, K, rng.integers(1, 40)))
+        moved.append(which)
+        centers = centers.copy()
+        centers[which] = centers[rng.integers(0, K, which.size)] * rng.choice([1.0, 1.1], (which.size, 1))
+        return centers, which
+
+    search = Asking(problem, np.arange(problem.n_rows), prune=True)
+    searched_again(problem, np.ones(40), rng.uniform(0.1, 2.0, (K, 40)), alter, rounds=6, search=search)
+    assert np.array_equal(*asked[0])
+    for which, (few, every) in zip(moved[1:], asked[1:], strict=False):
+        assert np.array_equal(few, np.unique(which // step)) and few.size < every.size
+
+
+@pytest.mark.usefixtures("always")
+def test_a_search_broken_off_leaves_nothing_to_rely_on(monkeypatch):
+    rng = np.random.default_rng(6)
+    case = overlapping_groups(rng)._replace(K=140)
+    problem, weights = problem_of(case), np.ones(40)
+
+    def alter(centers):
+        return nudge(centers, np.array([3]), rng), np.array([3])
+
+    centers = rng.uniform(0.1, 2.0, (140, 40))
+    search = searched_again(problem, weights, centers, alter)
+    with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
+        patch.setattr(pruning, "find_again", lambda *_: interrupt())
+        search.moved[:] = True
+        elsewhere = problem.metric.cluster_terms(centers[::-1].copy(), weights, 0.0)
+        search.find(measure(problem, weights), elsewhere)
+    searched_again(problem, weights, centers, alter, search=search)
+
+
+def interrupt():
+    raise KeyboardInterrupt
 
 
 @pytest.mark.usefixtures("always")
