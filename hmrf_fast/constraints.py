@@ -175,14 +175,14 @@ class Constraints:
                 state[name] = product if product.ndim else float(product)
         return self._copy(state)
 
-    def with_pairs(self, must_link: Any = None, cannot_link: Any = None, weight: float = 1.0) -> Constraints:
+    def with_pairs(self, must_link: Any = None, cannot_link: Any = None, weight: ArrayLike = 1.0) -> Constraints:
         """The same constraints and further pairs of row numbers.
 
         Parameters
         ----------
         must_link, cannot_link : pairs as for the class, optional
-        weight : float, default=1.0
-            Of every further pair; a pair that is there already counts with the larger weight.
+        weight : float or array-like of shape (m,), default=1.0
+            Of the further pairs; a pair that is there already counts with the larger weight.
 
         Returns
         -------
@@ -193,13 +193,13 @@ class Constraints:
         ConstraintError
             If a pair is malformed.
         """
-        state, positions = dict(self.__dict__), []
-        for kind, pairs in zip(_KINDS, (must_link, cannot_link), strict=True):
-            further = parse_pairs(pairs, kind)
-            told = np.concatenate([state[f"{kind}_weight"], parse_weights(weight, further, "weight")[0]])
-            rows = np.concatenate([state[kind], further])
-            state[kind], state[f"{kind}_weight"], position = distinct_pairs(rows, told)
-            positions.append(position)
+        state, positions = dict(self.__dict__), list(self._positions)
+        for number, (kind, pairs) in enumerate(zip(_KINDS, (must_link, cannot_link), strict=True)):
+            if pairs is not None:
+                further = parse_pairs(pairs, kind)
+                told = np.concatenate([state[f"{kind}_weight"], parse_weights(weight, further, "weight")[0]])
+                found = distinct_pairs(np.concatenate([state[kind], further]), told)
+                state[kind], state[f"{kind}_weight"], positions[number] = found
         return self._copy(state | {"_positions": tuple(positions)})
 
     def kept(self, must_link: np.ndarray, cannot_link: np.ndarray) -> Constraints:

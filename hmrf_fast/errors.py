@@ -49,6 +49,12 @@ def in_short(error: BaseException | str) -> str:
     return told if len(told) <= 300 else f"{told[:300]} ..."
 
 
+def first_of(names: Sequence[Any]) -> str:
+    """The first of some names as it reads in a message, and beside it how many more there are, and which."""
+    more = ", ".join(map(repr, names[1:6])) + (", ..." if len(names) > 6 else "")
+    return repr(names[0]) + (f" ({len(names) - 1} more: {more})" if more else "")
+
+
 class HMRFError(Exception):
     """Base of every error raised on purpose by this library; its message is one line, whatever names it quotes:
     characters that cannot be printed, which names in files may hold, are shown as escapes."""

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from hmrf_fast.errors import ConstraintError
+from hmrf_fast.errors import ConstraintError, first_of
 from hmrf_fast.sorting import stable_order
 
 
@@ -126,15 +126,18 @@ def _look_up(pairs: Any, name: str, lookup: Mapping[Hashable, int]) -> np.ndarra
         listed = list(zip(*(np.asarray(p).tolist() if hasattr(p, "__array__") else p for p in pairs), strict=True))
     else:
         listed = np.asarray(pairs).tolist() if hasattr(pairs, "__array__") else _listed(pairs, name)
-    flat = []
+    flat: list[int] = []
+    unknown: dict[Hashable, int] = {}
     for position, pair in enumerate(listed):
         if isinstance(pair, str) or not hasattr(pair, "__len__") or len(pair) != 2:
             raise ConstraintError(f"{name} pair {position} is {pair!r}, not two ids")
         for row_id in pair:
-            row = lookup.get(row_id, -1)
-            if row < 0:
-                raise ConstraintError(f"{name} pair {position} names the id {row_id!r}, which is not in row_ids")
-            flat.append(row)
+            flat.append(lookup.get(row_id, -1))
+            if flat[-1] < 0:
+                unknown.setdefault(row_id, position)
+    if unknown:
+        first, told = next(iter(unknown.values())), first_of(list(unknown))
+        raise ConstraintError(f"{name} pair {first} names the id {told}, which is not in row_ids")
     return np.array(flat, dtype=np.int64).reshape(-1, 2)
 
 

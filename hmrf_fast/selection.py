@@ -16,9 +16,20 @@ from sklearn.base import clone
 from sklearn.metrics import adjusted_rand_score
 
 from hmrf_fast import inputs
+from hmrf_fast.assembly import FATES, warn_of_empty_rows
 from hmrf_fast.constraints import Constraints
-from hmrf_fast.errors import ContradictionWarning, ConvergenceWarning, EmptyClusterWarning, InputError
+from hmrf_fast.errors import (
+    ContradictionWarning,
+    ConvergenceWarning,
+    EmptyClusterWarning,
+    EmptyRowsWarning,
+    InputError,
+)
+from hmrf_fast.geometry import build_problem
 from hmrf_fast.hmrf_kmeans import HMRFKMeans
+from hmrf_fast.kernels.metrics import METRICS
+from hmrf_fast.penalties import empty_graph
+from hmrf_fast.sources import as_rows
 
 __all__ = ["Selection", "select_n_clusters"]
 
@@ -84,7 +95,7 @@ def select_n_clusters(
     X : {array-like, sparse matrix} of shape (n, d)
         Rows to cluster.
     candidates : array-like of int
-        Numbers of clusters to compare, each at least 2.
+        Numbers of clusters to compare, each at least 2 and no fewer than the classes of partial labels.
     must_link, cannot_link : array-like of shape (m, 2), optional
         Pairs of row numbers.
     constraints : Constraints, optional
@@ -106,9 +117,15 @@ def select_n_clusters(
     Raises
     ------
     InputError
-        If a candidate is no number from 2 to 80 % of the rows, or parameters do not fit together.
+        If a candidate is no number from 2 to 80 % of the rows, or below the number of classes of partial labels; or if
+        parameters do not fit together.
     ConstraintError
         If the constraints do not fit X.
+
+    Warns
+    -----
+    EmptyRowsWarning
+        Some rows of X say nothing.
 
     References
     ----------
@@ -131,7 +148,8 @@ def select_n_clusters(
     known = constraints or Constraints(must_link, cannot_link)
     X = inputs.check_matrix(clone(estimator), X, reset=True, dtype=None, copy=True)
     known.check_rows(X.shape[0])
-    numbers_of_clusters = _checked(candidates, int(ROW_SHARE * X.shape[0]))
+    numbers_of_clusters = _checked(candidates, int(ROW_SHARE * X.shape[0]), known.classes.size)
+    _warn_of_rows(X, estimator)
     resamples = _resamples(X.shape[0], known, n_resamples, np.random.default_rng(inputs.draw_seed(random_state)))
     fits = count(1)
 
@@ -160,14 +178,27 @@ class _Resample(NamedTuple):
     seed: int
 
 
-def _checked(candidates: ArrayLike, most: int) -> np.ndarray:
+def _checked(candidates: ArrayLike, most: int, n_classes: int) -> np.ndarray:
     values = np.unique(np.asarray(candidates))
     if values.ndim != 1 or values.size == 0 or not np.issubdtype(values.dtype, np.integer):
         raise InputError(f"candidates must be whole numbers, got {candidates!r}")
     if values[0] < 2 or values[-1] > most:
         wrong = values[0] if values[0] < 2 else values[-1]
         raise InputError(f"candidates must lie within 2 and {most} (80 % of the rows), got {wrong}")
+    if values[0] < n_classes:
+        raise InputError(
+            f"candidates must be no fewer than the {n_classes} classes of partial_labels, got {values[0]}: begin at "
+            f"{n_classes}, or give pairs in place of labels"
+        )
     return values.astype(np.int64)
+
+
+def _warn_of_rows(X: Any, estimator: Any) -> None:
+    """Of rows that say nothing once, by their numbers in X, which those in a resample are not."""
+    metric = METRICS.get(getattr(estimator, "metric", "cosine"))
+    if metric is not None:
+        problem = build_problem(as_rows(X), metric, np.ones(X.shape[0]), empty_graph(), 1)
+        warn_of_empty_rows(problem, FATES[metric.entropic], stacklevel=4)
 
 
 def _resamples(n_rows: int, known: Constraints, count: int, rng: np.random.Generator) -> list[_Resample]:
@@ -215,9 +246,9 @@ def _labels(X: Any, n_clusters: int, known: Constraints, estimator: Any, resampl
     part = known.kept(resample.must_link, resample.cannot_link).restricted(resample.rows)
     model = clone(estimator).set_params(n_clusters=n_clusters, random_state=resample.seed)
     with warnings.catch_warnings():
-        for told in (ContradictionWarning, ConvergenceWarning, EmptyClusterWarning):
+        for told in (ContradictionWarning, ConvergenceWarning, EmptyClusterWarning, EmptyRowsWarning):
             warnings.simplefilter("ignore", told)
         model.fit(X[resample.rows], constraints=part)
-    labels = np.asarray(model.predict(X))
+        labels = np.asarray(model.predict(X))
     labels[resample.rows] = model.labels_
     return labels

@@ -10,7 +10,7 @@ import pytest
 from test_cli import refused, run
 from text_corpus import json_lines
 
-from hmrf_fast import HMRFKMeans, datasets, selection
+from hmrf_fast import Constraints, HMRFKMeans, datasets, selection
 from hmrf_fast import io as files
 from hmrf_fast.app.logs import heard
 from hmrf_fast.artificial import zipf_texts
@@ -54,6 +54,45 @@ def test_select_k(iris):
     rows = (iris / "scores.csv").read_text().splitlines()
     assert rows[0] == "n_clusters,score,stability,agreement,chosen" and len(rows) == 4
     assert [row.split(",")[0] for row in rows[1:] if row.endswith("True")] == [str(found.n_clusters)]
+
+
+def test_constraints_from_several_files(iris):
+    """Pairs, pairs of another price, and labels, which tell from where on numbers of clusters are compared, too."""
+    (iris / "more.csv").write_text("i,j,type,weight\nf7,f8,must,3\nf9,f99,cannot,inf\n")
+    (iris / "labels.csv").write_text("id,label\nf10,setosa\nf60,versicolor\nf110,virginica\n")
+    given = [part for name in ("pairs", "labels", "more") for part in ("--constraints", f"{name}.csv")]
+    fit = ("fit", "iris.csv", "--n-clusters", 3, "--metric", "sqeuclidean", "--out", "several")
+    run(*fit, *given, cwd=iris)
+    results = files.load_results(iris / "several")
+    told = results.summary["constraints"]
+    assert (told["n_must_link"], told["n_cannot_link"]) == (7, 5)
+    assert results.summary["files"]["constraints"] == ["pairs.csv", "labels.csv", "more.csv"]
+    assert results.summary["classes"] == ["setosa", "versicolor", "virginica"]
+    assert results.model.labels_[[10, 60, 110]].tolist() == [0, 1, 2]
+    data = files.read(iris / "iris.csv")
+    pairs, labels, more = (
+        files.read_constraints(iris / f"{one}.csv", 150, data.ids) for one in ("pairs", "labels", "more")
+    )
+    known = Constraints(
+        np.vstack([pairs.must_link, more.must_link]), np.vstack([pairs.cannot_link, more.cannot_link]),
+        must_link_weight=[1.0] * 6 + [3.0], cannot_link_weight=[1.0] * 4 + [np.inf],
+        partial_labels=[None if code < 0 else labels.classes[code] for code in labels.codes],
+    )  # fmt: skip
+    model = HMRFKMeans(3, metric="sqeuclidean", random_state=0).fit(data.matrix, constraints=known)
+    np.testing.assert_array_equal(model.labels_, results.model.labels_)
+
+    twice = (iris / "labels.csv").read_text().replace("f10", "f11")
+    (iris / "again.csv").write_text(twice)
+    again = ("--force", "--constraints", "labels.csv", "--constraints", "again.csv")
+    told = run(*fit, *again, cwd=iris, code=2).stderr
+    assert "again.csv: labels or groups are in a file before it, too; put them into one table" in told
+    (iris / "select.toml").write_text(
+        '[select-k]\nconstraints = "labels.csv"\n[fit]\nconstraints = ["pairs.csv", "more.csv"]\n'
+    )
+    chosen = ("select-k", "iris.csv", "--metric", "sqeuclidean", "--n-init", 1, "--n-resamples", 2, "--json")
+    assert json.loads(run(*chosen, "--config", "select.toml", cwd=iris).stdout)["n_clusters"] == list(range(3, 12))
+    run(*fit, "--force", "--config", "select.toml", "--quiet", cwd=iris)
+    assert files.load_results(iris / "several").summary["constraints"]["n_must_link"] == 7
 
 
 def test_select_k_as_a_table(iris):

@@ -52,7 +52,7 @@ def test_labels_have_ids(place):
 def test_results_are_complete_without_the_folder_they_came_from(place, tmp_path):
     results = load_results(place / "res")
     assert results.data.texts == [record["text"] for record in records()]
-    assert results.summary["files"] == {"data": "m", "constraints": "pairs.csv", "sample_weight": None}
+    assert results.summary["files"] == {"data": "m", "constraints": ["pairs.csv"], "sample_weight": None}
     assert sum(results.summary["cluster_sizes"]) == 60
     data = files.read(place / "m")
     known = files.read_constraints(place / "pairs.csv", data.n_rows, data.ids)

@@ -112,7 +112,8 @@ def test_weights_of_groups(weight, group_weight):
         ({"partial_labels": [None, 2**70]}, "does not fit 64 bits"),
         ({"partial_labels": [0, 1], "must_link_groups": [0, 1, 1]}, r"2 \(partial_labels\) and 3 \(must_link_groups\)"),
         ({"row_ids": ["a", "b", "a"]}, "id 'a' twice, at rows 0 and 2"),
-        ({"row_ids": ["a", "b"], "must_link": [("a", "b"), ("b", "z")]}, "must_link pair 1 names the id 'z'"),
+        ({"row_ids": ["a", "b"], "must_link": [("a", "b"), ("b", "z")]}, "must_link pair 1 names the id 'z', which"),
+        ({"row_ids": ["a"], "must_link": [("z", "a"), ("y", "z")]}, r"pair 0 names the id 'z' \(1 more: 'y'\), which"),
         ({"row_ids": ["a", "b"], "must_link": ["ab"]}, "pair 0 is 'ab'"),
         ({"row_ids": ["a", "b"], "must_link": [("a", "a")]}, "pair 0 joins row 0 with itself"),
     ],
@@ -279,6 +280,9 @@ class TestFurtherPairsAndParts:
     )  # fmt: skip
 
     def test_pairs_join_and_the_larger_weight_counts(self):
+        priced = self.known.with_pairs([(1, 0), (3, 4)], weight=[9.0, 2.0])
+        assert dict(zip(map(tuple, priced.must_link.tolist()), priced.must_link_weight, strict=True))[3, 4] == 2.0
+        assert priced.cannot_link.tolist() == self.known.cannot_link.tolist()
         more = self.known.with_pairs([(1, 0), (3, 4)], [(0, 4)], 1.0)
         assert more.must_link.tolist() == [[0, 1], [2, 4], [3, 4]] and more.must_link_weight.tolist() == [2.0, 0.5, 1.0]
         assert more.cannot_link.tolist() == [[0, 4], [1, 3]]

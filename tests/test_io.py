@@ -317,6 +317,10 @@ def test_constraints_in_parquet(tmp_path):
     ("content", "told"),
     [
         ("msg-0,msg-99,must\n", "line 1: the data have no row with the id 'msg-99'"),
+        (
+            "msg-0,msg-1,must\nmsg-0,msg-99,must\nx,y,must\n",
+            r"line 2: the data have no row with the id 'msg-99' \(2 more: 'x', 'y'\); correct",
+        ),
         ("a,b,must\n", "line 1: row number 'a' is not an integer, nor is it an id of the data, which are like 'msg-0'"),
         ("id,label\nmsg-0,a\n\nmsg-0,b\n", r"line 4: row msg-0 was named before \(.*line 2\)"),
         ("id,name\nmsg-0,a\n", "has the columns id, name; expected i,j,type"),

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from hmrf_fast import Constraints, HMRFKMeans, datasets, selection
-from hmrf_fast.errors import ConstraintError, InputError
+from hmrf_fast.errors import ConstraintError, EmptyRowsWarning, InputError
 from hmrf_fast.protocol import draw_pairs
 from hmrf_fast.selection import select_n_clusters
 
@@ -71,3 +71,19 @@ def test_what_does_not_fit_is_told():
 
 def test_public_names():
     assert dir(selection) == ["Selection", "select_n_clusters"]
+
+
+def test_rows_that_say_nothing_are_told_of_once_by_their_own_numbers():
+    X = np.vstack([np.eye(3).repeat(20, 0) + 0.1, np.zeros((2, 3))])
+    with pytest.warns(EmptyRowsWarning) as told:
+        select_n_clusters(X, [2, 3], n_resamples=2, random_state=0)
+    assert len(told) == 1 and "2 of 62 rows (row 60, 61)" in str(told[0].message)
+    assert told[0].filename == __file__
+
+
+def test_fewer_clusters_than_classes_are_refused_before_the_work():
+    X, classes = blobs(4, 0)
+    fits = []
+    with pytest.raises(InputError, match="no fewer than the 4 classes of partial_labels, got 2: begin at 4"):
+        select_n_clusters(X, range(2, 6), constraints=Constraints(partial_labels=classes), callback=fits.append)
+    assert not fits

@@ -6,6 +6,7 @@ import warnings
 
 import numpy as np
 import oracle
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from strategies import random_states
@@ -13,6 +14,7 @@ from strategies import random_states
 from hmrf_fast import HMRFKMeans
 
 
+@pytest.mark.filterwarnings("ignore:.* say nothing:hmrf_fast.errors.EmptyRowsWarning")
 @given(st.data(), random_states())
 def test_rows_are_predicted_as_they_were_fitted(data, rng):
     """Rows on few directions, most of weight 0: centroids are equal but for rounding, and some clusters have no

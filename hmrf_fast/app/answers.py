@@ -7,7 +7,7 @@ from typing import Annotated, Any, NamedTuple
 
 import typer
 
-__all__ = ["Budget", "Clusters", "Files", "Known", "Out", "Session", "Weights", "files_of", "told_of"]
+__all__ = ["Budget", "Clusters", "Files", "Out", "Session", "Weights", "files_of", "told_of"]
 
 Session = Annotated[
     Path | None,
@@ -23,7 +23,6 @@ Weights = Annotated[
 ]
 Clusters = Annotated[int | None, typer.Option("--n-clusters", "-k", min=1, help="Number of clusters, if it is known.")]
 Budget = Annotated[int, typer.Option(min=1, help="Most questions; may be raised when a session goes on.")]
-Known = Annotated[Path | None, typer.Option(help="What is known already.")]
 
 
 class Files(NamedTuple):

@@ -6,9 +6,10 @@ from typing import Annotated
 
 import typer
 
-from hmrf_fast.app.answers import Budget, Clusters, Known, Out, Session, Weights, files_of, told_of
+from hmrf_fast.app.answers import Budget, Clusters, Out, Session, Weights, files_of, told_of
 from hmrf_fast.app.common import (
     Config,
+    ConstraintFiles,
     Encoding,
     Format,
     IdColumn,
@@ -18,6 +19,7 @@ from hmrf_fast.app.common import (
     TextColumn,
     exit_codes,
     interrupt_is_taken,
+    known_of,
     reading,
 )
 
@@ -45,7 +47,7 @@ def ask(
     weights: Weights = None,
     budget: Budget = 100,
     metric: Annotated[Metric, typer.Option(help="Distance.")] = Metric.cosine,
-    constraints: Known = None,
+    constraints: ConstraintFiles = None,
     width: Annotated[int, typer.Option(min=20, help="Characters shown of a text.")] = 600,
     random_state: RandomState = 0,
     n_threads: NThreads = None,
@@ -58,11 +60,11 @@ def ask(
     """Run the command."""
     with exit_codes() as naming:
         from hmrf_fast.active import SuperInstances, TerminalOracle, top_terms
-        from hmrf_fast.io import read, read_constraints, write_constraints, write_weights
+        from hmrf_fast.io import read, write_constraints, write_weights
 
         rows = read(data, metric=metric.value, **reading(text, id, None, file_format, encoding))
         naming.ids = rows.ids
-        known = None if constraints is None else read_constraints(constraints, rows.n_rows, rows.ids)
+        known = known_of(constraints, rows.n_rows, rows.ids)
         files = files_of(data, session, out, weights)
         learner = SuperInstances(
             n_clusters, metric=metric.value, budget=budget, random_state=random_state, n_threads=n_threads

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import json
-from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
-from hmrf_fast.app.common import Config, Metric, NThreads, RandomState, exit_codes
+from hmrf_fast.app.common import Config, ConstraintFiles, Metric, NThreads, RandomState, exit_codes, known_of
 
 __all__ = ["HELP", "bench"]
 
@@ -34,7 +33,7 @@ def bench(
     n_clusters: Annotated[int, typer.Option("--n-clusters", "-k", min=1, help="Number of clusters.")] = 100,
     metric: Annotated[Metric, typer.Option(help="Distance.")] = Metric.cosine,
     learn_weights: Annotated[bool, typer.Option("--learn-weights", help="Learn feature weights.")] = False,
-    constraints: Annotated[Path | None, typer.Option(help="Pairs, labels or groups, as for fit.")] = None,
+    constraints: ConstraintFiles = None,
     rows: Annotated[int, typer.Option(min=10, help="Of made-up texts.")] = 20_000,
     features: Annotated[int, typer.Option(min=10, help="Of made-up texts.")] = 50_000,
     entries: Annotated[float, typer.Option(min=1, help="Words per made-up text.")] = 100,
@@ -49,7 +48,7 @@ def bench(
 ) -> None:
     """Run the command."""
     with exit_codes():
-        from hmrf_fast.io import read, read_constraints
+        from hmrf_fast.io import read
         from hmrf_fast.timing import time_fit
 
         if data is None:
@@ -57,7 +56,7 @@ def bench(
         else:
             found = read(data, metric=metric.value)
             matrix, ids = found.matrix, found.ids
-        known = None if constraints is None else read_constraints(constraints, matrix.shape[0], ids)
+        known = known_of(constraints, matrix.shape[0], ids)
         timing = time_fit(
             matrix, n_clusters, metric=metric.value, learn_weights=learn_weights, constraints=known, max_iter=max_iter,
             n_threads=n_threads, random_state=random_state, rival=rival,

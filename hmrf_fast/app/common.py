@@ -19,6 +19,7 @@ from hmrf_fast.app.naming import Naming
 __all__ = [
     "CONTRADICTORY",
     "Config",
+    "ConstraintFiles",
     "Encoding",
     "FileFormat",
     "FitMetric",
@@ -34,6 +35,7 @@ __all__ = [
     "Values",
     "exit_codes",
     "interrupt_is_taken",
+    "known_of",
     "one_line",
     "reading",
     "saving",
@@ -92,6 +94,10 @@ Config = Annotated[
     Path | None,
     typer.Option("--config", metavar="FILE.toml", is_eager=True, callback=use_config, help=CONFIG_HELP),
 ]
+ConstraintFiles = Annotated[
+    list[Path] | None,
+    typer.Option("--constraints", help="Pairs, labels or groups, see fit; given again for further files."),
+]
 TextColumn = Annotated[
     str | None, typer.Option("--text", help="Column with the text; several, as subject,body, are put together.")
 ]
@@ -142,6 +148,28 @@ def reading(
     """The options of a table as arguments of the functions that read it."""
     form = None if file_format is None else file_format.value
     return {"text": text, "id": id, "label": label, "file_format": form, "encoding": encoding}
+
+
+def known_of(files: list[Path] | None, n_rows: int, ids: Any) -> Any:
+    """The constraints of all files together, None if there are none."""
+    from hmrf_fast.errors import FileError
+    from hmrf_fast.io import read_constraints
+
+    known = None
+    for file in files or ():
+        told = read_constraints(file, n_rows, ids)
+        if known is not None:
+            if _has_sets(known) and _has_sets(told):
+                raise FileError(f"{file}: labels or groups are in a file before it, too; put them into one table")
+            told, others = (told, known) if _has_sets(told) else (known, told)
+            told = told.with_pairs(others.must_link, weight=others.must_link_weight)
+            told = told.with_pairs(None, others.cannot_link, weight=others.cannot_link_weight)
+        known = told
+    return known
+
+
+def _has_sets(known: Any) -> bool:
+    return any(sets is not None for sets in (known.labels, known.must_link_groups, known.cannot_link_groups))
 
 
 @contextmanager

@@ -31,14 +31,17 @@ def use_config(context: typer.Context, path: Path | None) -> Path | None:
         tables = tables.get(name, {}) if isinstance(tables, dict) else {}
     if not tables or not isinstance(tables, dict):
         raise typer.BadParameter(f"{path}: has no table [{'.'.join(names)}] with the options of this command")
-    known = {_key(name): parameter.name for parameter in context.command.params for name in _spellings(parameter)}
+    known = {_key(name): parameter for parameter in context.command.params for name in _spellings(parameter)}
     for name in tables:
         if _key(name) not in known:
             raise typer.BadParameter(
                 f"{path}: [{'.'.join(names)}] has no option {name!r}; there are "
                 f"{', '.join(sorted(set(known) - {'config'}))}"
             )
-    context.default_map = {known[_key(name)]: value for name, value in tables.items()}
+    context.default_map = {
+        known[_key(name)].name: [value] if known[_key(name)].multiple and not isinstance(value, list) else value
+        for name, value in tables.items()
+    }
     return path
 
 

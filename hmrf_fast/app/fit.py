@@ -12,6 +12,7 @@ import typer
 
 from hmrf_fast.app.common import (
     Config,
+    ConstraintFiles,
     Encoding,
     Force,
     Format,
@@ -22,6 +23,7 @@ from hmrf_fast.app.common import (
     RandomState,
     TextColumn,
     exit_codes,
+    known_of,
     reading,
     saving,
 )
@@ -52,8 +54,10 @@ optional weight (inf: must hold), or known classes, or groups:
     0,17,must,1            msg-1,space     a7,g1,
     3,250,cannot,inf       msg-9,sports    a9,g1,source-3
 
-The folder gets labels.csv (id,label), model.npz (for predict, and hmrf_fast.load in Python), summary.json, and the data
-that predict and report need.
+--constraints may be given several times, for instance for pairs in one file and classes in another.
+
+The folder gets labels.csv (id,label), model.npz (for predict, and hmrf_fast.load in Python), summary.json, whose
+"classes" are those that clusters 0, 1, ... began with, and the data that predict and report need.
 
 In Python: data = io.read("m"); known = io.read_constraints("pairs.csv", data.n_rows, data.ids);
 HMRFKMeans(20).fit(data.matrix, constraints=known), with io and HMRFKMeans from hmrf_fast.
@@ -62,7 +66,6 @@ HMRFKMeans(20).fit(data.matrix, constraints=known), with io and HMRFKMeans from 
 _Data = Annotated[str, typer.Argument(metavar="DATA", help="The rows to cluster.")]
 _Clusters = Annotated[int, typer.Option("--n-clusters", "-k", min=1, help="Number of clusters.")]
 _Out = Annotated[Path, typer.Option(help="Folder for the results.")]
-_Constraints = Annotated[Path | None, typer.Option(help="Pairs, labels or groups; see above.")]
 _SampleWeight = Annotated[
     Path | None, typer.Option(help="Table with id (or row) and weight: how much rows count; 1 where not named.")
 ]
@@ -103,7 +106,7 @@ def fit(
     data: _Data,
     n_clusters: _Clusters,
     out: _Out,
-    constraints: _Constraints = None,
+    constraints: ConstraintFiles = None,
     sample_weight: _SampleWeight = None,
     estimator: EstimatorName = "HMRFKMeans",
     metric: MetricOption = None,
@@ -152,7 +155,7 @@ def fit(
     }
     settings = {name: value for name, value in chosen.items() if value is not None}
     with exit_codes() as naming, logged(log_json):
-        from hmrf_fast.io import Results, read, read_constraints, read_weights
+        from hmrf_fast.io import Results, read, read_weights
         from hmrf_fast.io.results import open_folder
         from hmrf_fast.resources import estimate_fit
 
@@ -163,8 +166,8 @@ def fit(
         rows = read(data, metric=getattr(model, "metric", "cosine"), values=values, **how)
         naming.ids = rows.ids
         known: dict[str, Any] = {}
-        if constraints is not None:
-            known["constraints"] = read_constraints(constraints, rows.n_rows, rows.ids)
+        if constraints:
+            known["constraints"] = known_of(constraints, rows.n_rows, rows.ids)
         if sample_weight is not None:
             known["sample_weight"] = read_weights(sample_weight, rows.n_rows, rows.ids)
         if dry_run:
@@ -176,7 +179,11 @@ def fit(
             with progress(show, quiet, model.max_iter) as callback, saving(checkpoint), heard(origin):
                 model.set_params(callback=callback).fit(rows.matrix, **known)
             seconds = perf_counter() - started
-            files = {"data": data, "constraints": constraints, "sample_weight": sample_weight}
+            files = {
+                "data": data,
+                "constraints": [str(file) for file in constraints or ()],
+                "sample_weight": None if sample_weight is None else str(sample_weight),
+            }
             told = _summary(model, rows, settings, files, seconds)
             Results(model.set_params(callback=None), rows, told).save(out)
         if not quiet:
@@ -189,7 +196,7 @@ def fit(
             typer.echo(
                 f"objective {model.objective_:.6g}, {'converged' if model.converged_ else 'stopped at max_iter'}"
             )
-            if constraints is not None:
+            if constraints:
                 typer.echo(naming.of(str(model.constraint_report_)))
             typer.echo(f"written to {out}: labels.csv, model.npz, summary.json, data")
 
@@ -215,7 +222,7 @@ def _summary(model: Any, rows: Any, settings: dict[str, Any], files: dict[str, A
         "n_features": rows.matrix.shape[1],
         "estimator": type(model).__name__,
         "settings": settings,
-        "files": {name: None if path is None else str(path) for name, path in files.items()},
+        "files": files,
         "objective": model.objective_,
         "inertia": model.inertia_,
         "n_iter": model.n_iter_,
@@ -223,5 +230,6 @@ def _summary(model: Any, rows: Any, settings: dict[str, Any], files: dict[str, A
         "seconds": seconds,
         "cluster_sizes": np.bincount(model.labels_, minlength=model.n_clusters).tolist(),
         "constraints": {name: value for name, value in public.items() if isinstance(value, (int, float))},
+        "classes": getattr(model, "classes_", np.zeros(0)).tolist(),
         "versions": {"python": platform.python_version(), **{name: version(name) for name in packages}},
     }

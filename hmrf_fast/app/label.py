@@ -6,9 +6,10 @@ from typing import Annotated
 
 import typer
 
-from hmrf_fast.app.answers import Budget, Clusters, Known, Out, Session, Weights, files_of, told_of
+from hmrf_fast.app.answers import Budget, Clusters, Out, Session, Weights, files_of, told_of
 from hmrf_fast.app.common import (
     Config,
+    ConstraintFiles,
     Encoding,
     Format,
     IdColumn,
@@ -17,6 +18,7 @@ from hmrf_fast.app.common import (
     RandomState,
     TextColumn,
     exit_codes,
+    known_of,
     reading,
 )
 
@@ -51,7 +53,7 @@ def label(
     budget: Budget = 100,
     port: Annotated[int, typer.Option(min=0, max=65535, help="Port of 127.0.0.1; 0 is any that is free.")] = 0,
     metric: Annotated[Metric, typer.Option(help="Distance.")] = Metric.cosine,
-    constraints: Known = None,
+    constraints: ConstraintFiles = None,
     width: Annotated[int, typer.Option(min=20, help="Characters shown of a text.")] = 2000,
     random_state: RandomState = 0,
     n_threads: NThreads = None,
@@ -63,14 +65,14 @@ def label(
 ) -> None:
     """Run the command."""
     with exit_codes() as naming:
-        from hmrf_fast.io import read, read_constraints
+        from hmrf_fast.io import read
         from hmrf_fast.labeling import Desk, LabelServer
         from hmrf_fast.labeling.server import listen
 
         with listen(port) as listener:  # before the work: what cannot be had is told at once
             rows = read(data, metric=metric.value, **reading(text, id, None, file_format, encoding))
             naming.ids = rows.ids
-            known = None if constraints is None else read_constraints(constraints, rows.n_rows, rows.ids)
+            known = known_of(constraints, rows.n_rows, rows.ids)
             files = files_of(data, session, out, weights)
             desk = Desk(
                 rows, n_clusters, session=files.session, out=files.pairs, weights=files.weights, metric=metric.value,

@@ -10,6 +10,7 @@ import typer
 
 from hmrf_fast.app.common import (
     Config,
+    ConstraintFiles,
     Encoding,
     Format,
     IdColumn,
@@ -18,6 +19,7 @@ from hmrf_fast.app.common import (
     RandomState,
     TextColumn,
     exit_codes,
+    known_of,
     reading,
 )
 from hmrf_fast.app.estimators import EstimatorName, MetricOption, estimator_of
@@ -41,8 +43,11 @@ In Python: hmrf_fast.selection.select_n_clusters(X, range(2, 11), constraints=kn
 
 def select_k(
     data: Annotated[str, typer.Argument(metavar="DATA", help="The rows, as for fit.")],
-    candidates: Annotated[str, typer.Option(help="Numbers and ranges to compare, as 2-10,15,20.")] = "2-10",
-    constraints: Annotated[Path | None, typer.Option(help="Pairs, labels or groups, as for fit.")] = None,
+    candidates: Annotated[
+        str | None,
+        typer.Option(help="Numbers and ranges to compare, as 2-10,15,20. [default: nine, from 2 or the classes on]"),
+    ] = None,
+    constraints: ConstraintFiles = None,
     estimator: EstimatorName = "HMRFKMeans",
     metric: MetricOption = None,
     n_init: Annotated[int | None, typer.Option(min=1, help="Random starts of each fit; fewer are quicker.")] = None,
@@ -61,16 +66,19 @@ def select_k(
 ) -> None:
     """Run the command."""
     with exit_codes() as naming:
-        from hmrf_fast.io import read, read_constraints
+        from hmrf_fast.io import read
         from hmrf_fast.selection import select_n_clusters
 
-        numbers = _numbers(candidates)
+        numbers = [] if candidates is None else _numbers(candidates)
         settings = {"metric": metric and metric.value, "n_init": n_init, "n_threads": n_threads}
         model = estimator_of(estimator, settings)
         how = reading(text, id, None, file_format, encoding)
         rows = read(data, metric=getattr(model, "metric", "cosine"), **how)
         naming.ids = rows.ids
-        known = None if constraints is None else read_constraints(constraints, rows.n_rows, rows.ids)
+        known = known_of(constraints, rows.n_rows, rows.ids)
+        if candidates is None:
+            fewest = 2 if known is None else max(2, known.classes.size)
+            numbers = list(range(fewest, fewest + 9))
         with counting(show, quiet, len(numbers) * n_resamples) as step:
             found = select_n_clusters(
                 rows.matrix, numbers, constraints=known, estimator=model, n_resamples=n_resamples,

@@ -12,7 +12,7 @@ import numpy as np
 
 from hmrf_fast.atomic import replace_file
 from hmrf_fast.constraints import Constraints
-from hmrf_fast.errors import FileError
+from hmrf_fast.errors import FileError, first_of
 from hmrf_fast.io.tables import Table, read_table
 
 __all__ = ["read_constraints", "write_constraints"]
@@ -148,21 +148,27 @@ def row_numbers(table: Table, columns: tuple[str, ...], n_rows: int, ids: Sequen
     """(m, columns) row numbers."""
     lookup = {} if ids is None else {name: row for row, name in enumerate(ids)}
     by_id = any(str(value) in lookup for name in columns for value in table.columns[name])
+    if by_id:
+        _refuse_unknown_ids(table, columns, lookup)
     found = np.empty((table.n_rows, len(columns)), dtype=np.int64)
     for row in range(table.n_rows):
         for k, name in enumerate(columns):
             value = table.columns[name][row]
-            found[row, k] = _by_id(table, row, value, lookup) if by_id else _by_number(table, row, value, n_rows, ids)
+            found[row, k] = lookup[str(value)] if by_id else _by_number(table, row, value, n_rows, ids)
     return found
 
 
-def _by_id(table: Table, row: int, value: Any, lookup: dict[str, int]) -> int:
-    try:
-        return lookup[str(value)]
-    except KeyError:
+def _refuse_unknown_ids(table: Table, columns: tuple[str, ...], lookup: dict[str, int]) -> None:
+    unknown: dict[str, int] = {}
+    for row in range(table.n_rows):
+        for name in columns:
+            if str(table.columns[name][row]) not in lookup:
+                unknown.setdefault(str(table.columns[name][row]), row)
+    if unknown:
         raise FileError(
-            f"{table.place(row)}: the data have no row with the id {value!r}; correct it or leave the line out"
-        ) from None
+            f"{table.place(min(unknown.values()))}: the data have no row with the id {first_of(list(unknown))}; "
+            "correct it or leave the line out"
+        )
 
 
 def _by_number(table: Table, row: int, value: Any, n_rows: int, ids: Sequence[str] | None) -> int:
