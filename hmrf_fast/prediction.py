@@ -37,7 +37,7 @@ class CentroidModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMi
         Warns
         -----
         EmptyRowsWarning
-            Some rows say nothing, as texts without a word that the fit knows: they get the first cluster.
+            Some rows say nothing, as texts without a word that the fit knows: all of them get the same cluster.
         """
         query = self._query(self._checked(X))
         warn_of_empty_rows(query[0], "their clusters mean nothing; better leave them out", stacklevel=3)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import os
 import signal
+import time
 import warnings
 
 import numpy as np
@@ -189,3 +190,21 @@ def test_an_error_of_the_work_is_no_lost_worker(client):
         list(there.map(divide, outputs=(shares,)))
     assert not shares.any()
     assert_same(fit(there, known, init="k-means++"), fit(X, known, init="k-means++"))
+
+
+def test_an_interrupted_pass_is_left_alone(client, tmp_path):
+    """Its keeper may go on for a while, and must not find what the next pass is about in the memory they share."""
+    X, _ = corpus()
+    there = rows.DaskRows(pieces(X, [0, 400]), client)
+
+    def add_late(block, numbers, told, table):
+        if told:
+            os.kill(int(told), signal.SIGINT)
+            time.sleep(1.0)
+            (tmp_path / "late").write_text(str(table.sum()))
+        return table.sum()
+
+    with pytest.raises(KeyboardInterrupt):
+        list(there.map(add_late, shared=(os.getpid(), np.ones(1000))))
+    assert list(there.map(add_late, shared=(0, np.full(1000, 7.0)))) == [7000.0]
+    assert (tmp_path / "late").read_text() == "1000.0"

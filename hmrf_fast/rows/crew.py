@@ -156,10 +156,10 @@ class Crew:
                 try:
                     replies.append((hand, mine, call.result()))
                     left.difference_update(mine)
-                except Exception as error:
+                except BaseException as error:
                     losses += 1
                     if losses > MOST_LOSSES or not _is_lost(hand, error):
-                        self._hands = []  # who knows what they hold now
+                        self._hands = []  # who knows what they hold now, and whether they still read their windows
                         raise
                     self._hands.remove(hand)
         return replies
@@ -269,7 +269,7 @@ class _Call:
         return self._call.result()
 
 
-def _is_lost(hand: Hand, error: Exception) -> bool:
+def _is_lost(hand: Hand, error: BaseException) -> bool:
     """Whether the keeper is gone, not merely its task in trouble."""
     return isinstance(error, OSError | KeyError) or (isinstance(error, RuntimeError) and "Actor" in str(error))
 
