@@ -105,7 +105,7 @@ class _Loop:
         if start.alpha is not None:
             self.alpha = start.alpha
         admissible = self.problem.metric.admissible(start.centers, self.alpha)
-        self.centers = np.ascontiguousarray(admissible, dtype=np.float64)
+        self.centers = self._share_merged(np.ascontiguousarray(admissible, dtype=np.float64))
         self.clusters = self._cluster_terms()
         if start.labels is not None:
             self.labels, self.labelled = start.labels, True

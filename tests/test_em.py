@@ -7,13 +7,13 @@ import warnings
 import numpy as np
 import oracle
 import pytest
-from engine_helpers import assert_near, constraints_of, entailed_pairs, examples, instances
+from engine_helpers import Instance, assert_near, constraints_of, entailed_pairs, examples, instances, problem_of
 from hypothesis import assume, given
 from hypothesis import strategies as st
 from scipy import sparse
 from strategies import csr_matrices, pair_lists, random_states
 
-from hmrf_fast import datasets
+from hmrf_fast import datasets, em
 from hmrf_fast.constraints import Constraints
 from hmrf_fast.errors import ConvergenceWarning, EmptyClusterWarning, HMRFError, HMRFWarning
 from hmrf_fast.hmrf_kmeans import HMRFKMeans
@@ -307,3 +307,14 @@ def test_rows_that_fit_perfectly_converge():
         warnings.simplefilter("ignore", EmptyClusterWarning)
         model = HMRFKMeans(3, metric="pearson", n_init=1, random_state=0, tol=1e-4).fit(X[:30], must_link=[(0, 1)])
     assert model.converged_ and abs(model.inertia_) < 1e-12
+
+
+def test_merged_clusters_start_where_the_others_are():
+    """First centroids may come from anywhere; those of clusters that were merged away must draw no row."""
+    X = sparse.csr_matrix([[0.0, 1.0], [0.0, 2.0], [5.0, 0.0], [9.0, 0.0]])
+    case = Instance(X, "sqeuclidean", 3, np.zeros(4, np.int32), np.ones(2), np.ones(4), [])
+    problem = problem_of(case)._replace(merged=np.array([0, 1, 0], np.int32))
+    centers = np.array([[0.0, 1.0], [6.0, 0.0], [9.0, 0.0]])
+    result = em.run(problem, em.Start(centers, None), em.Options(max_iter=1), 0)
+    assert result.labels.tolist() == [0, 0, 1, 1] and result.steps[0] == "E"
+    assert result.history[0] == 1.0 + 1.0 + 9.0
