@@ -141,7 +141,6 @@ def test_centers_of_a_converged_fit_minimise(drawn):
     assert_near(model.cluster_centers_[held], expected[held], 1e-9)
 
 
-@pytest.mark.filterwarnings("ignore:.* say nothing:hmrf_fast.errors.EmptyRowsWarning")
 @examples(40)
 @given(fits(constrained=False))
 def test_predict_repeats_the_labels_of_unconstrained_fits(drawn):

@@ -9,7 +9,6 @@ from __future__ import annotations
 import warnings
 
 import numpy as np
-import pytest
 from engine_helpers import busy_threads
 from fuzzing.fits import STORAGES, Case, cases
 from hypothesis import HealthCheck, given, note, settings
@@ -22,7 +21,6 @@ COUNT = 5 * settings.default.max_examples
 PUBLISHED = ("labels_", "cluster_centers_", "feature_weights_", "objective_history_", "n_iter_")
 
 
-@pytest.mark.filterwarnings("ignore:.* say nothing:hmrf_fast.errors.EmptyRowsWarning")
 @settings(max_examples=COUNT, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
 @given(case=cases(), variant=st.sampled_from(("threads", "storage", "order", "rows", "names", "error")))
 def test_any_fit(case, variant):
