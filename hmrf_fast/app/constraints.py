@@ -30,7 +30,8 @@ CHECK_HELP = """Say how much constraints tell about the data, and what contradic
     hmrf-fast constraints check pairs.csv m --n-clusters 20
 
 Named are wrong lines, contradictions with the chain of must-links that proves them, the neighbourhoods that must-links
-form, and how many rows are under constraints. The exit code is 3 if anything contradicts.
+form, and how many rows are under constraints. The exit code is 3 if anything contradicts. Whether hard cannot-linked
+pairs need more clusters than there are, and what the prices of a fit make hard, only that fit finds out.
 
 In Python: hmrf_fast.examination.examine(constraints, n_rows).
 """
