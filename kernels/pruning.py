@@ -178,9 +178,9 @@ def assign_pruned(corpus, terms, table, offset, cross, tops, known, rows, first,
     IN tops: Tops of the table; known: bool; others as in ``assign_rows``, but no value is negative and no scale
     positive.
     INOUT labels, nearest (n,): any label, -1 for none, and a guess of its key; then the nearest centroid's and its key.
-    Where they are ``known``, they are those of the nearest centroid among all that are not in the groups of ``tops``,
-    to which others of these groups may already belong. Returns the number of groups that were looked at, summed over
-    the rows; cost: a row's non-zeros for each of their columns and those of ``tops``.
+    Where they are ``known``, ``nearest`` is the key of the label's centroid, and none that is outside the groups of
+    ``tops`` is nearer. Returns the number of groups that were looked at, summed over the rows; cost: a row's non-zeros
+    for each of their columns and those of ``tops``.
     """
     bounds = vector_buffer(tops.offset.size, table, np.inf)
     scratch = np.zeros((5, max(tops.table.shape[2], MAX_VECTORS * lanes_of(table))), table.dtype)
