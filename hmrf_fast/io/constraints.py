@@ -149,26 +149,30 @@ def row_numbers(table: Table, columns: tuple[str, ...], n_rows: int, ids: Sequen
     lookup = {} if ids is None else {name: row for row, name in enumerate(ids)}
     by_id = any(str(value) in lookup for name in columns for value in table.columns[name])
     if by_id:
-        _refuse_unknown_ids(table, columns, lookup)
+        return _rows_by_id(table, columns, lookup)
     found = np.empty((table.n_rows, len(columns)), dtype=np.int64)
     for row in range(table.n_rows):
         for k, name in enumerate(columns):
             value = table.columns[name][row]
-            found[row, k] = lookup[str(value)] if by_id else _by_number(table, row, value, n_rows, ids)
+            found[row, k] = _by_number(table, row, value, n_rows, ids)
     return found
 
 
-def _refuse_unknown_ids(table: Table, columns: tuple[str, ...], lookup: dict[str, int]) -> None:
+def _rows_by_id(table: Table, columns: tuple[str, ...], lookup: dict[str, int]) -> np.ndarray:
+    found = np.empty((table.n_rows, len(columns)), dtype=np.int64)
     unknown: dict[str, int] = {}
     for row in range(table.n_rows):
-        for name in columns:
-            if str(table.columns[name][row]) not in lookup:
-                unknown.setdefault(str(table.columns[name][row]), row)
+        for k, name in enumerate(columns):
+            told = str(table.columns[name][row])
+            found[row, k] = lookup.get(told, -1)
+            if found[row, k] < 0:
+                unknown.setdefault(told, row)
     if unknown:
         raise FileError(
             f"{table.place(min(unknown.values()))}: the data have no row with the id {first_of(list(unknown))}; "
             "correct it or leave the line out"
         )
+    return found
 
 
 def _by_number(table: Table, row: int, value: Any, n_rows: int, ids: Sequence[str] | None) -> int:
