@@ -135,8 +135,10 @@ class Search:
             highest=cross.reshape(-1, step).max(1) if cross.size else cross,
         )
         moved = np.unique(np.flatnonzero(self.moved) // step)
-        few = every if moved.size > FEW * groups.size else _picked(every, moved, self.problem.n_threads)
-        return _padded(every), _padded(few)
+        whole = _padded(every)
+        if moved.size > FEW * groups.size:
+            return whole, whole
+        return whole, _padded(_picked(every, moved, self.problem.n_threads))
 
     def _run(self, task, geometry: Geometry, *shared) -> None:
         found = self.labels, self.nearest
